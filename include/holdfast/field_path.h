@@ -1,0 +1,41 @@
+// Where in a request a value stands, and the texts in which AWS reports that something is wrong with it
+// there.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "holdfast/fields.h"
+
+namespace holdfast {
+
+// Built up and taken down while a request is walked:
+//   path.Push(2, "KeySchema"); path.PushElement(0); path.Push(1, "KeyType");   →  keySchema.1.member.keyType
+// Walking is cheap; texts are made only when something is wrong. Names are not copied: they must outlive the
+// walk.
+class HOLDFAST_EXPORT FieldPath {
+ public:
+  void Push(int position, std::string_view wire_name) { steps_.push_back({position, wire_name, false}); }
+  void PushElement(int position) { steps_.push_back({position, {}, true}); }
+  void PushEntry(int position, std::string_view key) { steps_.push_back({position, key, true}); }
+  void Pop() { steps_.pop_back(); }
+
+  // "Value … at 'path' failed to satisfy constraint: …". `value` with its quotes, or null.
+  Violation NotKept(std::string_view value, const Rules& rules, std::string_view constraint) const;
+  Violation Missing(const Rules& rules) const;
+
+ private:
+  struct Step {
+    int position;
+    std::string_view name;  // empty: a list element
+    bool is_member;
+  };
+  enum class Case : unsigned char { kCamel, kWire };
+  std::string Text(Case letter_case) const;
+  std::vector<int> Order() const;
+
+  std::vector<Step> steps_;
+};
+
+}  // namespace holdfast

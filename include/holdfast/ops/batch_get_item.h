@@ -1,0 +1,51 @@
+// BatchGetItem: up to 100 items by key, from any tables.
+#pragma once
+
+#include "holdfast/ops/common.h"
+
+namespace holdfast {
+
+struct KeysAndAttributes {
+  std::vector<Item> keys;
+  std::optional<bool> consistent_read;
+  std::optional<std::string> projection_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+
+  static constexpr std::string_view kTypeName = "KeysAndAttributes";
+  static constexpr auto Fields() {
+    using S = KeysAndAttributes;
+    return std::tuple(
+        Field("Keys", &S::keys, {.required = true, .length_min = 1, .length_max = 100, .terse = true}),
+        Field("ConsistentRead", &S::consistent_read),
+        Field("ProjectionExpression", &S::projection_expression),
+        Field("ExpressionAttributeNames", &S::expression_attribute_names), Refused{"AttributesToGet"});
+  }
+};
+
+struct BatchGetItemRequest {
+  std::map<std::string, KeysAndAttributes> request_items;  // by table
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+
+  static constexpr std::string_view kTypeName = "BatchGetItemInput";
+  static constexpr auto Fields() {
+    using S = BatchGetItemRequest;
+    return std::tuple(Field("RequestItems", &S::request_items,
+                            {.required = true, .length_min = 1, .length_max = 100, .terse = true}),
+                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity));
+  }
+};
+
+struct BatchGetItemResponse {
+  std::map<std::string, std::vector<Item>> responses;
+  std::map<std::string, KeysAndAttributes> unprocessed_keys;  // what did not fit into 16 MB
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+
+  static constexpr std::string_view kTypeName = "BatchGetItemOutput";
+  static constexpr auto Fields() {
+    using S = BatchGetItemResponse;
+    return std::tuple(Field("Responses", &S::responses), Field("UnprocessedKeys", &S::unprocessed_keys),
+                      Field("ConsumedCapacity", &S::consumed_capacity));
+  }
+};
+
+}  // namespace holdfast

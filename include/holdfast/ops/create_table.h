@@ -1,0 +1,50 @@
+// CreateTable. The table is usable when the call returns.
+#pragma once
+
+#include "holdfast/ops/table.h"
+
+namespace holdfast {
+
+struct CreateTableRequest {
+  std::string table_name;
+  std::vector<KeySchemaElement> key_schema;
+  std::vector<AttributeDefinition> attribute_definitions;
+  std::optional<BillingMode> billing_mode;
+  std::optional<ProvisionedThroughput> provisioned_throughput;
+  std::optional<std::vector<LocalSecondaryIndex>> local_secondary_indexes;
+  std::optional<std::vector<GlobalSecondaryIndex>> global_secondary_indexes;
+  std::optional<TableClass> table_class;
+  std::optional<bool> deletion_protection_enabled;
+  std::optional<std::vector<Tag>> tags;
+  std::optional<StreamSpecification> stream_specification;
+  std::optional<SseSpecification> sse_specification;
+
+  static constexpr std::string_view kTypeName = "CreateTableInput";
+  static constexpr auto Fields() {
+    using S = CreateTableRequest;
+    return std::tuple(
+        Field("AttributeDefinitions", &S::attribute_definitions, {.required = true}),
+        Field("TableName", &S::table_name, {.required = true, .table_name = TableNameRule::kOfNewTable}),
+        Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
+        Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
+        Field("GlobalSecondaryIndexes", &S::global_secondary_indexes), Field("BillingMode", &S::billing_mode),
+        Field("ProvisionedThroughput", &S::provisioned_throughput),
+        Field("StreamSpecification", &S::stream_specification),
+        Field("SSESpecification", &S::sse_specification), Field("Tags", &S::tags),
+        Field("TableClass", &S::table_class),
+        Field("DeletionProtectionEnabled", &S::deletion_protection_enabled), Refused{"VectorIndexes"},
+        Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"}, Refused{"ResourcePolicy"},
+        Refused{"GlobalTableSettingsReplicationMode"}, Refused{"GlobalTableSourceArn"});
+  }
+};
+
+struct CreateTableResponse {
+  TableDescription table_description;
+
+  static constexpr std::string_view kTypeName = "CreateTableOutput";
+  static constexpr auto Fields() {
+    return std::tuple(Field("TableDescription", &CreateTableResponse::table_description));
+  }
+};
+
+}  // namespace holdfast

@@ -1,0 +1,24 @@
+// DescribeTable.
+#pragma once
+
+#include "holdfast/ops/table.h"
+
+namespace holdfast {
+
+struct DescribeTableRequest {
+  std::string table_name;
+
+  static constexpr std::string_view kTypeName = "DescribeTableInput";
+  static constexpr auto Fields() {
+    return std::tuple(Field("TableName", &DescribeTableRequest::table_name, kTableRules));
+  }
+};
+
+struct DescribeTableResponse {
+  TableDescription table;
+
+  static constexpr std::string_view kTypeName = "DescribeTableOutput";
+  static constexpr auto Fields() { return std::tuple(Field("Table", &DescribeTableResponse::table)); }
+};
+
+}  // namespace holdfast

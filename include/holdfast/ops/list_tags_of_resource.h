@@ -1,0 +1,32 @@
+// ListTagsOfResource.
+#pragma once
+
+#include "holdfast/ops/table.h"
+
+namespace holdfast {
+
+struct ListTagsOfResourceRequest {
+  std::string resource_arn;
+  std::optional<std::string> next_token;
+
+  static constexpr std::string_view kTypeName = "ListTagsOfResourceInput";
+  static constexpr auto Fields() {
+    using S = ListTagsOfResourceRequest;
+    return std::tuple(
+        Field("ResourceArn", &S::resource_arn, {.required = true, .length_min = 1, .length_max = 1283}),
+        Field("NextToken", &S::next_token));
+  }
+};
+
+struct ListTagsOfResourceResponse {
+  std::vector<Tag> tags;
+  std::optional<std::string> next_token;  // never set: fifty tags fit into one answer
+
+  static constexpr std::string_view kTypeName = "ListTagsOfResourceOutput";
+  static constexpr auto Fields() {
+    using S = ListTagsOfResourceResponse;
+    return std::tuple(Field("Tags", &S::tags), Field("NextToken", &S::next_token));
+  }
+};
+
+}  // namespace holdfast

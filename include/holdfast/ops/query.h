@@ -1,0 +1,59 @@
+// Query: the items of one partition of a table or index, in order of the sort key, a page at a time.
+#pragma once
+
+#include "holdfast/ops/common.h"
+
+namespace holdfast {
+
+struct QueryRequest {
+  std::string table_name;
+  std::optional<std::string> index_name;
+  std::optional<std::string> key_condition_expression;
+  std::optional<std::string> filter_expression;
+  std::optional<std::string> projection_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+  std::optional<ExpressionValues> expression_attribute_values;
+  // Items to look at, before the filter. A page also ends at 1 MB.
+  std::optional<int64_t> limit;
+  std::optional<Item> exclusive_start_key;
+  std::optional<bool> scan_index_forward;
+  std::optional<bool> consistent_read;
+  std::optional<Select> select;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+
+  static constexpr std::string_view kTypeName = "QueryInput";
+  static constexpr auto Fields() {
+    using S = QueryRequest;
+    return std::tuple(
+        Field("TableName", &S::table_name, kItemTableRules),
+        Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
+        Field("Limit", &S::limit, {.value_min = 1, .terse = true}),
+        Field("ConsistentRead", &S::consistent_read), Field("ScanIndexForward", &S::scan_index_forward),
+        Field("ExclusiveStartKey", &S::exclusive_start_key),
+        Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+        Field("ProjectionExpression", &S::projection_expression),
+        Field("FilterExpression", &S::filter_expression),
+        Field("KeyConditionExpression", &S::key_condition_expression),
+        Field("ExpressionAttributeNames", &S::expression_attribute_names),
+        Field("ExpressionAttributeValues", &S::expression_attribute_values), Refused{"KeyConditions"},
+        Refused{"QueryFilter"}, Refused{"AttributesToGet"}, Refused{"ConditionalOperator"});
+  }
+};
+
+struct QueryResponse {
+  std::optional<std::vector<Item>> items;  // absent when only a count was asked for
+  int64_t count = 0;
+  int64_t scanned_count = 0;
+  std::optional<Item> last_evaluated_key;  // where the next page starts; absent at the end
+  std::optional<ConsumedCapacity> consumed_capacity;
+
+  static constexpr std::string_view kTypeName = "QueryOutput";
+  static constexpr auto Fields() {
+    using S = QueryResponse;
+    return std::tuple(
+        Field("Items", &S::items), Field("Count", &S::count), Field("ScannedCount", &S::scanned_count),
+        Field("LastEvaluatedKey", &S::last_evaluated_key), Field("ConsumedCapacity", &S::consumed_capacity));
+  }
+};
+
+}  // namespace holdfast

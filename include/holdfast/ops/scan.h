@@ -1,0 +1,59 @@
+// Scan: all items of a table or index, a page at a time, in the order of their partitions' hashes. Segments
+// let several readers share the work.
+#pragma once
+
+#include "holdfast/ops/common.h"
+
+namespace holdfast {
+
+struct ScanRequest {
+  std::string table_name;
+  std::optional<std::string> index_name;
+  std::optional<std::string> filter_expression;
+  std::optional<std::string> projection_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+  std::optional<ExpressionValues> expression_attribute_values;
+  std::optional<int64_t> limit;
+  std::optional<int64_t> segment;
+  std::optional<int64_t> total_segments;
+  std::optional<Item> exclusive_start_key;
+  std::optional<bool> consistent_read;
+  std::optional<Select> select;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+
+  static constexpr std::string_view kTypeName = "ScanInput";
+  static constexpr auto Fields() {
+    using S = ScanRequest;
+    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
+                      Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
+                      Field("Limit", &S::limit, {.value_min = 1}),
+                      Field("ConsistentRead", &S::consistent_read),
+                      Field("ExclusiveStartKey", &S::exclusive_start_key),
+                      Field("Segment", &S::segment, {.value_min = 0, .value_max = 999999}),
+                      Field("TotalSegments", &S::total_segments, {.value_min = 1, .value_max = 1000000}),
+                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+                      Field("ProjectionExpression", &S::projection_expression),
+                      Field("FilterExpression", &S::filter_expression),
+                      Field("ExpressionAttributeNames", &S::expression_attribute_names),
+                      Field("ExpressionAttributeValues", &S::expression_attribute_values),
+                      Refused{"ScanFilter"}, Refused{"AttributesToGet"}, Refused{"ConditionalOperator"});
+  }
+};
+
+struct ScanResponse {
+  std::optional<std::vector<Item>> items;  // absent when only a count was asked for
+  int64_t count = 0;
+  int64_t scanned_count = 0;
+  std::optional<Item> last_evaluated_key;
+  std::optional<ConsumedCapacity> consumed_capacity;
+
+  static constexpr std::string_view kTypeName = "ScanOutput";
+  static constexpr auto Fields() {
+    using S = ScanResponse;
+    return std::tuple(
+        Field("Items", &S::items), Field("Count", &S::count), Field("ScannedCount", &S::scanned_count),
+        Field("LastEvaluatedKey", &S::last_evaluated_key), Field("ConsumedCapacity", &S::consumed_capacity));
+  }
+};
+
+}  // namespace holdfast

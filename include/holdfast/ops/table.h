@@ -1,0 +1,316 @@
+// How tables are described, on the way in and on the way out.
+#pragma once
+
+#include "holdfast/ops/common.h"
+
+namespace holdfast {
+
+// Milliseconds since 1970; on the wire, seconds with a fraction.
+struct Timestamp {
+  int64_t millis = 0;
+};
+
+enum class KeyType : unsigned char { kHash, kRange };
+template <>
+struct EnumNames<KeyType> {
+  static constexpr std::pair<KeyType, std::string_view> kAll[] = {{KeyType::kHash, "HASH"},
+                                                                  {KeyType::kRange, "RANGE"}};
+};
+
+enum class ScalarAttributeType : unsigned char { kString, kNumber, kBinary };
+template <>
+struct EnumNames<ScalarAttributeType> {
+  static constexpr std::pair<ScalarAttributeType, std::string_view> kAll[] = {
+      {ScalarAttributeType::kBinary, "B"},
+      {ScalarAttributeType::kNumber, "N"},
+      {ScalarAttributeType::kString, "S"}};
+};
+
+enum class ProjectionType : unsigned char { kAll, kKeysOnly, kInclude };
+template <>
+struct EnumNames<ProjectionType> {
+  static constexpr std::pair<ProjectionType, std::string_view> kAll[] = {
+      {ProjectionType::kAll, "ALL"},
+      {ProjectionType::kInclude, "INCLUDE"},
+      {ProjectionType::kKeysOnly, "KEYS_ONLY"}};
+};
+
+enum class BillingMode : unsigned char { kProvisioned, kPayPerRequest };
+template <>
+struct EnumNames<BillingMode> {
+  static constexpr std::pair<BillingMode, std::string_view> kAll[] = {
+      {BillingMode::kProvisioned, "PROVISIONED"}, {BillingMode::kPayPerRequest, "PAY_PER_REQUEST"}};
+};
+
+enum class TableClass : unsigned char { kStandard, kInfrequentAccess };
+template <>
+struct EnumNames<TableClass> {
+  static constexpr std::pair<TableClass, std::string_view> kAll[] = {
+      {TableClass::kStandard, "STANDARD"}, {TableClass::kInfrequentAccess, "STANDARD_INFREQUENT_ACCESS"}};
+};
+
+enum class TableStatus : unsigned char { kCreating, kUpdating, kDeleting, kActive };
+template <>
+struct EnumNames<TableStatus> {
+  static constexpr std::pair<TableStatus, std::string_view> kAll[] = {{TableStatus::kCreating, "CREATING"},
+                                                                      {TableStatus::kUpdating, "UPDATING"},
+                                                                      {TableStatus::kDeleting, "DELETING"},
+                                                                      {TableStatus::kActive, "ACTIVE"}};
+};
+
+enum class IndexStatus : unsigned char { kCreating, kUpdating, kDeleting, kActive };
+template <>
+struct EnumNames<IndexStatus> {
+  static constexpr std::pair<IndexStatus, std::string_view> kAll[] = {{IndexStatus::kCreating, "CREATING"},
+                                                                      {IndexStatus::kUpdating, "UPDATING"},
+                                                                      {IndexStatus::kDeleting, "DELETING"},
+                                                                      {IndexStatus::kActive, "ACTIVE"}};
+};
+
+struct KeySchemaElement {
+  std::string attribute_name;
+  KeyType key_type = KeyType::kHash;
+
+  static constexpr std::string_view kTypeName = "KeySchemaElement";
+  static constexpr auto Fields() {
+    using S = KeySchemaElement;
+    return std::tuple(
+        Field("AttributeName", &S::attribute_name, {.required = true, .length_min = 1, .length_max = 255}),
+        Field("KeyType", &S::key_type, {.required = true}));
+  }
+  friend bool operator==(const KeySchemaElement&, const KeySchemaElement&) = default;
+};
+
+struct AttributeDefinition {
+  std::string attribute_name;
+  ScalarAttributeType attribute_type = ScalarAttributeType::kString;
+
+  static constexpr std::string_view kTypeName = "AttributeDefinition";
+  static constexpr auto Fields() {
+    using S = AttributeDefinition;
+    return std::tuple(
+        Field("AttributeName", &S::attribute_name, {.required = true, .length_min = 1, .length_max = 255}),
+        Field("AttributeType", &S::attribute_type, {.required = true}));
+  }
+  friend bool operator==(const AttributeDefinition&, const AttributeDefinition&) = default;
+};
+
+struct Projection {
+  std::optional<ProjectionType> projection_type;
+  std::optional<std::vector<std::string>> non_key_attributes;
+
+  static constexpr std::string_view kTypeName = "Projection";
+  static constexpr auto Fields() {
+    using S = Projection;
+    return std::tuple(Field("ProjectionType", &S::projection_type),
+                      Field("NonKeyAttributes", &S::non_key_attributes, {.length_min = 1, .length_max = 20}));
+  }
+};
+
+struct ProvisionedThroughput {
+  int64_t read_capacity_units = 0;
+  int64_t write_capacity_units = 0;
+
+  static constexpr std::string_view kTypeName = "ProvisionedThroughput";
+  static constexpr auto Fields() {
+    using S = ProvisionedThroughput;
+    return std::tuple(
+        Field("ReadCapacityUnits", &S::read_capacity_units, {.required = true, .value_min = 1}),
+        Field("WriteCapacityUnits", &S::write_capacity_units, {.required = true, .value_min = 1}));
+  }
+  friend bool operator==(const ProvisionedThroughput&, const ProvisionedThroughput&) = default;
+};
+
+struct LocalSecondaryIndex {
+  std::string index_name;
+  std::vector<KeySchemaElement> key_schema;
+  Projection projection;
+
+  static constexpr std::string_view kTypeName = "LocalSecondaryIndex";
+  static constexpr auto Fields() {
+    using S = LocalSecondaryIndex;
+    return std::tuple(Field("IndexName", &S::index_name,
+                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                      Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
+                      Field("Projection", &S::projection, {.required = true}));
+  }
+};
+
+struct GlobalSecondaryIndex {
+  std::string index_name;
+  std::vector<KeySchemaElement> key_schema;  // up to four HASH elements, then up to four RANGE elements
+  Projection projection;
+  std::optional<ProvisionedThroughput> provisioned_throughput;
+
+  static constexpr std::string_view kTypeName = "GlobalSecondaryIndex";
+  static constexpr auto Fields() {
+    using S = GlobalSecondaryIndex;
+    return std::tuple(Field("IndexName", &S::index_name,
+                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                      Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
+                      Field("Projection", &S::projection, {.required = true}),
+                      Field("ProvisionedThroughput", &S::provisioned_throughput),
+                      Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"});
+  }
+};
+
+// Accepted where it says what is the case anyway: no stream.
+struct StreamSpecification {
+  bool stream_enabled = false;
+  std::optional<std::string> stream_view_type;
+
+  static constexpr std::string_view kTypeName = "StreamSpecification";
+  static constexpr auto Fields() {
+    using S = StreamSpecification;
+    return std::tuple(Field("StreamEnabled", &S::stream_enabled, {.required = true}),
+                      Field("StreamViewType", &S::stream_view_type));
+  }
+};
+
+// Accepted where it says what is the case anyway: not encrypted.
+struct SseSpecification {
+  std::optional<bool> enabled;
+  std::optional<std::string> sse_type;
+  std::optional<std::string> kms_master_key_id;
+
+  static constexpr std::string_view kTypeName = "SSESpecification";
+  static constexpr auto Fields() {
+    using S = SseSpecification;
+    return std::tuple(Field("Enabled", &S::enabled), Field("SSEType", &S::sse_type),
+                      Field("KMSMasterKeyId", &S::kms_master_key_id));
+  }
+};
+
+struct Tag {
+  std::string key;
+  std::string value;
+
+  static constexpr std::string_view kTypeName = "Tag";
+  static constexpr auto Fields() {
+    using S = Tag;
+    return std::tuple(Field("Key", &S::key, {.required = true, .length_min = 1, .length_max = 128}),
+                      Field("Value", &S::value, {.required = true, .length_min = 0, .length_max = 256}));
+  }
+};
+
+// --- descriptions ---
+
+struct ProvisionedThroughputDescription {
+  std::optional<Timestamp> last_increase_date_time;
+  std::optional<Timestamp> last_decrease_date_time;
+  int64_t number_of_decreases_today = 0;
+  int64_t read_capacity_units = 0;
+  int64_t write_capacity_units = 0;
+
+  static constexpr std::string_view kTypeName = "ProvisionedThroughputDescription";
+  static constexpr auto Fields() {
+    using S = ProvisionedThroughputDescription;
+    return std::tuple(Field("LastIncreaseDateTime", &S::last_increase_date_time),
+                      Field("LastDecreaseDateTime", &S::last_decrease_date_time),
+                      Field("NumberOfDecreasesToday", &S::number_of_decreases_today),
+                      Field("ReadCapacityUnits", &S::read_capacity_units),
+                      Field("WriteCapacityUnits", &S::write_capacity_units));
+  }
+};
+
+struct BillingModeSummary {
+  BillingMode billing_mode = BillingMode::kPayPerRequest;
+  std::optional<Timestamp> last_update_to_pay_per_request_date_time;
+
+  static constexpr std::string_view kTypeName = "BillingModeSummary";
+  static constexpr auto Fields() {
+    using S = BillingModeSummary;
+    return std::tuple(
+        Field("BillingMode", &S::billing_mode),
+        Field("LastUpdateToPayPerRequestDateTime", &S::last_update_to_pay_per_request_date_time));
+  }
+};
+
+struct TableClassSummary {
+  TableClass table_class = TableClass::kStandard;
+  std::optional<Timestamp> last_update_date_time;
+
+  static constexpr std::string_view kTypeName = "TableClassSummary";
+  static constexpr auto Fields() {
+    using S = TableClassSummary;
+    return std::tuple(Field("TableClass", &S::table_class),
+                      Field("LastUpdateDateTime", &S::last_update_date_time));
+  }
+};
+
+struct LocalSecondaryIndexDescription {
+  std::string index_name;
+  std::vector<KeySchemaElement> key_schema;
+  Projection projection;
+  int64_t index_size_bytes = 0;
+  int64_t item_count = 0;
+  std::string index_arn;
+
+  static constexpr std::string_view kTypeName = "LocalSecondaryIndexDescription";
+  static constexpr auto Fields() {
+    using S = LocalSecondaryIndexDescription;
+    return std::tuple(Field("IndexName", &S::index_name), Field("KeySchema", &S::key_schema),
+                      Field("Projection", &S::projection), Field("IndexSizeBytes", &S::index_size_bytes),
+                      Field("ItemCount", &S::item_count), Field("IndexArn", &S::index_arn));
+  }
+};
+
+struct GlobalSecondaryIndexDescription {
+  std::string index_name;
+  std::vector<KeySchemaElement> key_schema;
+  Projection projection;
+  IndexStatus index_status = IndexStatus::kActive;
+  std::optional<bool> backfilling;
+  std::optional<ProvisionedThroughputDescription> provisioned_throughput;
+  int64_t index_size_bytes = 0;
+  int64_t item_count = 0;
+  std::string index_arn;
+
+  static constexpr std::string_view kTypeName = "GlobalSecondaryIndexDescription";
+  static constexpr auto Fields() {
+    using S = GlobalSecondaryIndexDescription;
+    return std::tuple(Field("IndexName", &S::index_name), Field("KeySchema", &S::key_schema),
+                      Field("Projection", &S::projection), Field("IndexStatus", &S::index_status),
+                      Field("Backfilling", &S::backfilling),
+                      Field("ProvisionedThroughput", &S::provisioned_throughput),
+                      Field("IndexSizeBytes", &S::index_size_bytes), Field("ItemCount", &S::item_count),
+                      Field("IndexArn", &S::index_arn));
+  }
+};
+
+struct TableDescription {
+  std::optional<std::vector<AttributeDefinition>> attribute_definitions;
+  std::string table_name;
+  std::optional<std::vector<KeySchemaElement>> key_schema;
+  TableStatus table_status = TableStatus::kActive;
+  std::optional<Timestamp> creation_date_time;
+  ProvisionedThroughputDescription provisioned_throughput;
+  int64_t table_size_bytes = 0;
+  int64_t item_count = 0;
+  std::string table_arn;
+  std::string table_id;
+  std::optional<BillingModeSummary> billing_mode_summary;
+  std::optional<std::vector<LocalSecondaryIndexDescription>> local_secondary_indexes;
+  std::optional<std::vector<GlobalSecondaryIndexDescription>> global_secondary_indexes;
+  std::optional<TableClassSummary> table_class_summary;
+  bool deletion_protection_enabled = false;
+
+  static constexpr std::string_view kTypeName = "TableDescription";
+  static constexpr auto Fields() {
+    using S = TableDescription;
+    return std::tuple(Field("AttributeDefinitions", &S::attribute_definitions),
+                      Field("TableName", &S::table_name), Field("KeySchema", &S::key_schema),
+                      Field("TableStatus", &S::table_status),
+                      Field("CreationDateTime", &S::creation_date_time),
+                      Field("ProvisionedThroughput", &S::provisioned_throughput),
+                      Field("TableSizeBytes", &S::table_size_bytes), Field("ItemCount", &S::item_count),
+                      Field("TableArn", &S::table_arn), Field("TableId", &S::table_id),
+                      Field("BillingModeSummary", &S::billing_mode_summary),
+                      Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
+                      Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+                      Field("TableClassSummary", &S::table_class_summary),
+                      Field("DeletionProtectionEnabled", &S::deletion_protection_enabled));
+  }
+};
+
+}  // namespace holdfast

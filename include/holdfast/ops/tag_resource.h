@@ -1,0 +1,27 @@
+// TagResource: add or replace tags of a table.
+#pragma once
+
+#include "holdfast/ops/table.h"
+
+namespace holdfast {
+
+struct TagResourceRequest {
+  std::string resource_arn;
+  std::vector<Tag> tags;
+
+  static constexpr std::string_view kTypeName = "TagResourceInput";
+  static constexpr auto Fields() {
+    using S = TagResourceRequest;
+    return std::tuple(
+        Field("ResourceArn", &S::resource_arn, {.required = true, .length_min = 1, .length_max = 1283}),
+        Field("Tags", &S::tags, {.required = true}));
+  }
+};
+
+struct TagResourceResponse {
+  static constexpr std::string_view kTypeName = "TagResourceOutput";
+  static constexpr bool kEmptyBody = true;  // not even {}
+  static constexpr auto Fields() { return std::tuple(); }
+};
+
+}  // namespace holdfast

@@ -1,0 +1,135 @@
+// TransactWriteItems: up to 100 actions on 100 items of any tables, all or none.
+#pragma once
+
+#include "holdfast/ops/common.h"
+
+namespace holdfast {
+
+struct TransactConditionCheck {
+  std::string table_name;
+  Item key;
+  std::string condition_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+  std::optional<ExpressionValues> expression_attribute_values;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+
+  static constexpr std::string_view kTypeName = "ConditionCheck";
+  static constexpr auto Fields() {
+    using S = TransactConditionCheck;
+    return std::tuple(
+        Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
+        Field("ConditionExpression", &S::condition_expression, {.required = true}),
+        Field("ExpressionAttributeNames", &S::expression_attribute_names),
+        Field("ExpressionAttributeValues", &S::expression_attribute_values),
+        Field("ReturnValuesOnConditionCheckFailure", &S::return_values_on_condition_check_failure));
+  }
+};
+
+struct TransactPut {
+  std::string table_name;
+  Item item;
+  std::optional<std::string> condition_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+  std::optional<ExpressionValues> expression_attribute_values;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+
+  static constexpr std::string_view kTypeName = "Put";
+  static constexpr auto Fields() {
+    using S = TransactPut;
+    return std::tuple(
+        Field("TableName", &S::table_name, kItemTableRules), Field("Item", &S::item, {.required = true}),
+        Field("ConditionExpression", &S::condition_expression),
+        Field("ExpressionAttributeNames", &S::expression_attribute_names),
+        Field("ExpressionAttributeValues", &S::expression_attribute_values),
+        Field("ReturnValuesOnConditionCheckFailure", &S::return_values_on_condition_check_failure));
+  }
+};
+
+struct TransactDelete {
+  std::string table_name;
+  Item key;
+  std::optional<std::string> condition_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+  std::optional<ExpressionValues> expression_attribute_values;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+
+  static constexpr std::string_view kTypeName = "Delete";
+  static constexpr auto Fields() {
+    using S = TransactDelete;
+    return std::tuple(
+        Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
+        Field("ConditionExpression", &S::condition_expression),
+        Field("ExpressionAttributeNames", &S::expression_attribute_names),
+        Field("ExpressionAttributeValues", &S::expression_attribute_values),
+        Field("ReturnValuesOnConditionCheckFailure", &S::return_values_on_condition_check_failure));
+  }
+};
+
+struct TransactUpdate {
+  std::string table_name;
+  Item key;
+  std::string update_expression;
+  std::optional<std::string> condition_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+  std::optional<ExpressionValues> expression_attribute_values;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+
+  static constexpr std::string_view kTypeName = "Update";
+  static constexpr auto Fields() {
+    using S = TransactUpdate;
+    return std::tuple(
+        Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
+        Field("UpdateExpression", &S::update_expression, {.required = true}),
+        Field("ConditionExpression", &S::condition_expression),
+        Field("ExpressionAttributeNames", &S::expression_attribute_names),
+        Field("ExpressionAttributeValues", &S::expression_attribute_values),
+        Field("ReturnValuesOnConditionCheckFailure", &S::return_values_on_condition_check_failure));
+  }
+};
+
+// Exactly one of the four.
+struct TransactWriteItem {
+  std::optional<TransactConditionCheck> condition_check;
+  std::optional<TransactPut> put;
+  std::optional<TransactDelete> delete_action;
+  std::optional<TransactUpdate> update;
+
+  static constexpr std::string_view kTypeName = "TransactWriteItem";
+  static constexpr auto Fields() {
+    using S = TransactWriteItem;
+    return std::tuple(Field("ConditionCheck", &S::condition_check), Field("Put", &S::put),
+                      Field("Delete", &S::delete_action), Field("Update", &S::update));
+  }
+};
+
+struct TransactWriteItemsRequest {
+  std::vector<TransactWriteItem> transact_items;
+  // The same token within ten minutes: the transaction is carried out once.
+  std::optional<std::string> client_request_token;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  std::optional<ReturnItemCollectionMetrics> return_item_collection_metrics;
+
+  static constexpr std::string_view kTypeName = "TransactWriteItemsInput";
+  static constexpr auto Fields() {
+    using S = TransactWriteItemsRequest;
+    return std::tuple(
+        Field("TransactItems", &S::transact_items, {.required = true, .length_min = 1, .length_max = 100}),
+        Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+        Field("ReturnItemCollectionMetrics", &S::return_item_collection_metrics),
+        Field("ClientRequestToken", &S::client_request_token, {.length_min = 1, .length_max = 36}));
+  }
+};
+
+struct TransactWriteItemsResponse {
+  std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
+  std::optional<std::map<std::string, std::vector<ItemCollectionMetrics>>> item_collection_metrics;
+
+  static constexpr std::string_view kTypeName = "TransactWriteItemsOutput";
+  static constexpr auto Fields() {
+    using S = TransactWriteItemsResponse;
+    return std::tuple(Field("ConsumedCapacity", &S::consumed_capacity),
+                      Field("ItemCollectionMetrics", &S::item_collection_metrics));
+  }
+};
+
+}  // namespace holdfast

@@ -1,0 +1,27 @@
+// UntagResource: remove tags of a table.
+#pragma once
+
+#include "holdfast/ops/common.h"
+
+namespace holdfast {
+
+struct UntagResourceRequest {
+  std::string resource_arn;
+  std::vector<std::string> tag_keys;
+
+  static constexpr std::string_view kTypeName = "UntagResourceInput";
+  static constexpr auto Fields() {
+    using S = UntagResourceRequest;
+    return std::tuple(
+        Field("ResourceArn", &S::resource_arn, {.required = true, .length_min = 1, .length_max = 1283}),
+        Field("TagKeys", &S::tag_keys, {.required = true}));
+  }
+};
+
+struct UntagResourceResponse {
+  static constexpr std::string_view kTypeName = "UntagResourceOutput";
+  static constexpr bool kEmptyBody = true;
+  static constexpr auto Fields() { return std::tuple(); }
+};
+
+}  // namespace holdfast

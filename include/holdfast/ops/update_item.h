@@ -1,0 +1,50 @@
+// UpdateItem: change attributes of an item, creating it when it is not there.
+#pragma once
+
+#include "holdfast/ops/common.h"
+
+namespace holdfast {
+
+struct UpdateItemRequest {
+  std::string table_name;
+  Item key;
+  std::optional<std::string> update_expression;
+  std::optional<std::string> condition_expression;
+  std::optional<ExpressionNames> expression_attribute_names;
+  std::optional<ExpressionValues> expression_attribute_values;
+  std::optional<ReturnValue> return_values;
+  std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  std::optional<ReturnItemCollectionMetrics> return_item_collection_metrics;
+  std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+
+  static constexpr std::string_view kTypeName = "UpdateItemInput";
+  static constexpr auto Fields() {
+    using S = UpdateItemRequest;
+    return std::tuple(
+        Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
+        Field("ReturnValues", &S::return_values),
+        Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+        Field("ReturnItemCollectionMetrics", &S::return_item_collection_metrics),
+        Field("ReturnValuesOnConditionCheckFailure", &S::return_values_on_condition_check_failure),
+        Field("UpdateExpression", &S::update_expression),
+        Field("ConditionExpression", &S::condition_expression),
+        Field("ExpressionAttributeNames", &S::expression_attribute_names),
+        Field("ExpressionAttributeValues", &S::expression_attribute_values), Refused{"AttributeUpdates"},
+        Refused{"Expected"}, Refused{"ConditionalOperator"});
+  }
+};
+
+struct UpdateItemResponse {
+  std::optional<Item> attributes;
+  std::optional<ConsumedCapacity> consumed_capacity;
+  std::optional<ItemCollectionMetrics> item_collection_metrics;
+
+  static constexpr std::string_view kTypeName = "UpdateItemOutput";
+  static constexpr auto Fields() {
+    using S = UpdateItemResponse;
+    return std::tuple(Field("Attributes", &S::attributes), Field("ConsumedCapacity", &S::consumed_capacity),
+                      Field("ItemCollectionMetrics", &S::item_collection_metrics));
+  }
+};
+
+}  // namespace holdfast

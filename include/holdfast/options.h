@@ -1,0 +1,49 @@
+// How to open a database.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace holdfast {
+
+// What an acknowledged write survives.
+enum class Durability : unsigned char {
+  // Everything: the answer follows a sync of the log. Writes that arrive together share one sync.
+  kSync,
+  // A crash of the process. A power cut or a crash of the operating system may take the writes of the last
+  // Options::sync_interval_millis, together with whatever was read of them.
+  kInterval,
+  // A clean shutdown only. For bulk loads and tests.
+  kNone,
+};
+
+struct Options {
+  // Where the data lives. Empty: in memory, gone with the Database.
+  std::string directory;
+
+  // Create a store in `directory` when there is none. Off: opening what does not exist is an error, which is
+  // what a program wants that expects its data to be there.
+  bool create_if_missing = true;
+
+  Durability durability = Durability::kSync;
+  int64_t sync_interval_millis = 1000;
+
+  // Memory for blocks of data read from disk, with their filters and indexes. A working set that fits is
+  // served without touching the disk; beyond it each read of a cold item costs one disk read. Leave it alone
+  // until holdfast_storage_cache_bytes in the metrics stands at this value and reads are slow.
+  size_t cache_bytes = 128 << 20;
+
+  // How often expired items are looked for. They vanish within about this time after their expiry.
+  int64_t ttl_sweep_millis = 1000;
+
+  // What appears in ARNs.
+  std::string region = "us-east-1";
+  std::string account = "123456789012";
+
+  // Tables and indexes stay CREATING, UPDATING or DELETING this long before they settle, as they do on AWS,
+  // for clients that should be tested against it. 0: they settle at once.
+  int64_t transient_status_millis = 0;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,446 @@
+#include "auth/sigv4.h"
+
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <sstream>
+
+#include <simdjson.h>
+
+namespace holdfast::auth {
+namespace {
+
+constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
+constexpr std::string_view kTerminator = "aws4_request";
+constexpr int64_t kSkewSecondsMax = 15 * 60;
+
+using Digest = std::string;  // 32 bytes
+
+Digest Sha256(std::string_view text) {
+  Digest digest(SHA256_DIGEST_LENGTH, '\0');
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+         reinterpret_cast<unsigned char*>(digest.data()));
+  return digest;
+}
+
+Digest Hmac(std::string_view key, std::string_view text) {
+  Digest digest(SHA256_DIGEST_LENGTH, '\0');
+  unsigned int size = 0;
+  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+       reinterpret_cast<unsigned char*>(digest.data()), &size);
+  return digest;
+}
+
+std::string Hex(std::string_view bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (char c : bytes) {
+    text.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+    text.push_back(kDigits[c & 15]);
+  }
+  return text;
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return lower;
+}
+
+bool EqualsLower(std::string_view name, std::string_view lower_case) {
+  return name.size() == lower_case.size() &&
+         std::equal(name.begin(), name.end(), lower_case.begin(),
+                    [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; });
+}
+
+// Trimmed, and inner runs of blanks made one.
+std::string Canonical(std::string_view value) {
+  std::string canonical;
+  bool blank = false;
+  for (char c : value) {
+    if (c == ' ' || c == '\t') {
+      blank = !canonical.empty();
+    } else {
+      if (blank) canonical.push_back(' ');
+      blank = false;
+      canonical.push_back(c);
+    }
+  }
+  return canonical;
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string PercentDecode(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 && HexDigit(text[i + 2]) >= 0) {
+      decoded.push_back(static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2])));
+      i += 2;
+    } else {
+      decoded.push_back(text[i] == '+' ? ' ' : text[i]);
+    }
+  }
+  return decoded;
+}
+
+std::string PercentEncode(std::string_view text, bool keep_slash) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string encoded;
+  for (char c : text) {
+    bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                 c == '_' || c == '.' || c == '~' || (keep_slash && c == '/');
+    if (plain) {
+      encoded.push_back(c);
+    } else {
+      encoded.push_back('%');
+      encoded.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+      encoded.push_back(kDigits[c & 15]);
+    }
+  }
+  return encoded;
+}
+
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+Parameters ParseQuery(std::string_view query) {
+  Parameters parameters;
+  while (!query.empty()) {
+    size_t end = query.find('&');
+    std::string_view part = query.substr(0, end);
+    query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
+    if (part.empty()) continue;
+    size_t equals = part.find('=');
+    std::string_view value = equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1);
+    parameters.emplace_back(PercentDecode(part.substr(0, equals)), PercentDecode(value));
+  }
+  return parameters;
+}
+
+const std::string* FindParameter(const Parameters& parameters, std::string_view name) {
+  for (const auto& [key, value] : parameters) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> Split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    size_t end = text.find_first_of(separators);
+    if (end != 0) parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  if (!parts.empty() && parts.back().empty()) parts.pop_back();
+  return parts;
+}
+
+Error Incomplete(std::string message) {
+  return Error(ErrorCode::kIncompleteSignature, std::move(message));
+}
+Error Invalid(std::string message) {
+  return Error(ErrorCode::kInvalidSignature, std::move(message));
+}
+
+void TakeCredential(std::string_view credential, Signature* out) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    size_t slash = credential.find('/');
+    parts.push_back(credential.substr(0, slash));
+    if (slash == std::string_view::npos) break;
+    credential.remove_prefix(slash + 1);
+  }
+  // An access key may not hold a slash; with fewer parts what is there is kept in order.
+  std::string* fields[] = {&out->access_key, &out->date, &out->region, &out->service, &out->terminator};
+  for (size_t i = 0; i < parts.size() && i < 5; ++i) fields[i]->assign(parts[i]);
+}
+
+Result<Signature> FromHeader(const SignedRequest& request, std::string_view header) {
+  Signature signature;
+  std::string credential;
+  std::vector<std::string_view> parts = Split(header, ", ");
+  signature.algorithm = parts.empty() ? "" : std::string(parts[0]);
+  for (size_t i = 1; i < parts.size(); ++i) {
+    size_t equals = parts[i].find('=');
+    if (equals == std::string_view::npos) continue;
+    std::string_view name = parts[i].substr(0, equals), value = parts[i].substr(equals + 1);
+    if (name == "Credential") credential = value;
+    if (name == "SignedHeaders") signature.signed_headers = value;
+    if (name == "Signature") signature.signature = value;
+  }
+  signature.timestamp = request.Header("x-amz-date");
+  std::string_view http_date = request.Header("date");
+  std::string missing;
+  auto require = [&](std::string_view name, const std::string& value) {
+    if (value.empty()) missing += "Authorization header requires '" + std::string(name) + "' parameter. ";
+  };
+  require("Credential", credential);
+  require("Signature", signature.signature);
+  require("SignedHeaders", signature.signed_headers);
+  if (signature.timestamp.empty() && http_date.empty()) {
+    missing += "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ";
+  }
+  if (!missing.empty()) return Incomplete(missing + "Authorization=" + std::string(header));
+  if (signature.timestamp.empty()) signature.timestamp = http_date;
+  TakeCredential(credential, &signature);
+  return signature;
+}
+
+Result<Signature> FromQuery(const Parameters& parameters) {
+  Signature signature;
+  signature.in_query = true;
+  std::string missing, credential, expires;
+  auto take = [&](std::string_view name, std::string* value, bool required) {
+    const std::string* found = FindParameter(parameters, name);
+    if (found != nullptr) *value = *found;
+    if (required && value->empty())
+      missing += "AWS query-string parameters must include '" + std::string(name) + "'. ";
+  };
+  take("X-Amz-Algorithm", &signature.algorithm, true);
+  take("X-Amz-Credential", &credential, true);
+  take("X-Amz-Signature", &signature.signature, true);
+  take("X-Amz-SignedHeaders", &signature.signed_headers, true);
+  take("X-Amz-Date", &signature.timestamp, true);
+  take("X-Amz-Expires", &expires, false);
+  if (!missing.empty()) return Incomplete(missing + "Re-examine the query-string parameters.");
+  signature.expires_seconds = std::atoll(expires.c_str());
+  TakeCredential(credential, &signature);
+  return signature;
+}
+
+// "20260101T120000Z" to seconds since 1970; false when it is anything else.
+bool ParseTimestamp(const std::string& text, int64_t* seconds) {
+  if (text.size() != 16 || text[8] != 'T' || text[15] != 'Z') return false;
+  std::tm time{};
+  auto number = [&](size_t at, size_t length) {
+    int value = 0;
+    for (size_t i = at; i < at + length; ++i) value = value * 10 + (text[i] - '0');
+    return value;
+  };
+  for (size_t i = 0; i < 15; ++i) {
+    if (i != 8 && (text[i] < '0' || text[i] > '9')) return false;
+  }
+  time.tm_year = number(0, 4) - 1900;
+  time.tm_mon = number(4, 2) - 1;
+  time.tm_mday = number(6, 2);
+  time.tm_hour = number(9, 2);
+  time.tm_min = number(11, 2);
+  time.tm_sec = number(13, 2);
+  *seconds = ::timegm(&time);
+  return true;
+}
+
+std::string FormatTimestamp(int64_t seconds) {
+  auto when = static_cast<std::time_t>(seconds);
+  std::tm utc{};
+  gmtime_r(&when, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &utc);
+  return text;
+}
+
+Status CheckAge(const Signature& signature, int64_t now) {
+  int64_t signed_at = 0;
+  if (!ParseTimestamp(signature.timestamp, &signed_at)) {
+    return Incomplete("Date must be in ISO-8601 'basic format'. Got '" + signature.timestamp +
+                      "'. See http://en.wikipedia.org/wiki/ISO_8601");
+  }
+  int64_t lifetime =
+      signature.in_query && signature.expires_seconds > 0 ? signature.expires_seconds : kSkewSecondsMax;
+  if (signed_at + lifetime < now) {
+    return Invalid("Signature expired: " + signature.timestamp + " is now earlier than " +
+                   FormatTimestamp(now - lifetime) + " (" + FormatTimestamp(now) + " - " +
+                   std::to_string(lifetime / 60) + " min.)");
+  }
+  if (signed_at - kSkewSecondsMax > now) {
+    return Invalid("Signature not yet current: " + signature.timestamp + " is still later than " +
+                   FormatTimestamp(now + kSkewSecondsMax) + " (" + FormatTimestamp(now) + " + 15 min.)");
+  }
+  return Ok{};
+}
+
+Status CheckScope(const Signature& signature) {
+  if (signature.algorithm != kAlgorithm) {
+    return Incomplete("Unsupported AWS 'algorithm': '" + signature.algorithm +
+                      "' (only AWS4-HMAC-SHA256 for now). ");
+  }
+  std::string wrong;
+  if (signature.region.empty()) wrong += "Credential should be scoped to a valid region, not ''. ";
+  if (signature.service != "dynamodb")
+    wrong += "Credential should be scoped to correct service: 'dynamodb'. ";
+  if (signature.terminator != kTerminator) {
+    wrong += "Credential should be scoped with a valid terminator: 'aws4_request', not '" +
+             signature.terminator + "'. ";
+  }
+  if (signature.date != signature.timestamp.substr(0, 8)) {
+    wrong += "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '" +
+             signature.date + "' != '" + signature.timestamp.substr(0, 8) + "', from '" +
+             signature.timestamp + "'.";
+  }
+  if (!wrong.empty()) return Invalid(wrong);
+  std::vector<std::string_view> names = Split(signature.signed_headers, ";");
+  bool has_host = std::any_of(names.begin(), names.end(),
+                              [](std::string_view name) { return EqualsLower(name, "host"); });
+  if (!has_host) return Invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.");
+  return Ok{};
+}
+
+std::string CanonicalRequest(const SignedRequest& request, std::string_view signed_headers, bool in_query) {
+  std::string text(request.method);
+  text += "\n" + PercentEncode(PercentDecode(request.path), /*keep_slash=*/true) + "\n";
+  Parameters parameters = ParseQuery(request.query);
+  std::vector<std::string> pairs;
+  for (const auto& [name, value] : parameters) {
+    if (in_query && name == "X-Amz-Signature") continue;
+    pairs.push_back(PercentEncode(name, false) + "=" + PercentEncode(value, false));
+  }
+  std::sort(pairs.begin(), pairs.end());
+  for (const std::string& pair : pairs) text += (&pair == &pairs.front() ? "" : "&") + pair;
+  text += "\n";
+  for (std::string_view name : Split(signed_headers, ";")) {
+    text += std::string(name) + ":" + Canonical(request.Header(Lower(name))) + "\n";
+  }
+  return text + "\n" + std::string(signed_headers) + "\n" + Hex(Sha256(request.body));
+}
+
+std::string ComputeSignature(const SignedRequest& request, std::string_view secret, std::string_view date,
+                             std::string_view region, std::string_view service, std::string_view timestamp,
+                             std::string_view signed_headers, bool in_query) {
+  Digest key = Hmac("AWS4" + std::string(secret), date);
+  key = Hmac(key, region);
+  key = Hmac(key, service);
+  key = Hmac(key, kTerminator);
+  std::string scope = std::string(date) + "/" + std::string(region) + "/" + std::string(service) + "/" +
+                      std::string(kTerminator);
+  std::string to_sign = std::string(kAlgorithm) + "\n" + std::string(timestamp) + "\n" + scope + "\n" +
+                        Hex(Sha256(CanonicalRequest(request, signed_headers, in_query)));
+  return Hex(Hmac(key, to_sign));
+}
+
+}  // namespace
+
+std::string_view SignedRequest::Header(std::string_view lower_case_name) const {
+  for (size_t i = 0; i < header_count; ++i) {
+    if (EqualsLower(headers[i].name, lower_case_name)) return headers[i].value;
+  }
+  return {};
+}
+
+Result<Signature> ParseSignature(const SignedRequest& request) {
+  std::string_view header = request.Header("authorization");
+  bool in_query = request.query.find("X-Amz-Algorithm") != std::string_view::npos;
+  if (!header.empty() && in_query) {
+    return Invalid(
+        "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.");
+  }
+  if (in_query) return FromQuery(ParseQuery(request.query));
+  while (!header.empty() && header.front() == ' ') header.remove_prefix(1);
+  if (!header.starts_with("AWS4-")) {
+    return Error(ErrorCode::kMissingAuthenticationToken, "Request is missing Authentication Token");
+  }
+  return FromHeader(request, header);
+}
+
+Status CheckSignatureShape(const SignedRequest& request) {
+  // The usual header has all its parts: no need to take it apart.
+  std::string_view header = request.Header("authorization");
+  auto has = [&](std::string_view part) {
+    size_t at = header.find(part);
+    return at != std::string_view::npos && at + part.size() < header.size() &&
+           header[at + part.size()] != ',' && header[at + part.size()] != ' ';
+  };
+  bool usual = header.starts_with(kAlgorithm) && has(" Credential=") && has("SignedHeaders=") &&
+               has(" Signature=") && request.query.empty() && !request.Header("x-amz-date").empty();
+  if (usual) return Ok{};
+  return ParseSignature(request).transform([](const Signature&) { return Ok{}; });
+}
+
+Result<Credentials> Credentials::Load(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return Error(ErrorCode::kIo, "cannot read the credentials file " + path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return Parse(text.str(), path);
+}
+
+Result<Credentials> Credentials::Parse(std::string_view json, const std::string& where) {
+  auto bad = [&](const std::string& why) {
+    return Error(
+        ErrorCode::kValidation,
+        where + ": " + why +
+            R"(; expected {"accessKeys": {"<access key>": {"secret": "<secret>", "principal": "<name>"}}})");
+  };
+  simdjson::dom::parser parser;
+  simdjson::dom::element document;
+  if (parser.parse(json.data(), json.size()).get(document) != simdjson::SUCCESS) return bad("is not JSON");
+  simdjson::dom::object keys;
+  if (document["accessKeys"].get(keys) != simdjson::SUCCESS) return bad("has no \"accessKeys\"");
+  Credentials credentials;
+  for (auto [access_key, entry] : keys) {
+    std::string_view secret, principal;
+    if (entry["secret"].get(secret) != simdjson::SUCCESS || secret.empty()) {
+      return bad("access key " + std::string(access_key) + " has no \"secret\"");
+    }
+    if (entry["principal"].get(principal) != simdjson::SUCCESS) principal = access_key;
+    credentials.Add(std::string(access_key), {std::string(secret), std::string(principal)});
+  }
+  if (credentials.size() == 0) return bad("names no access key");
+  return credentials;
+}
+
+void Credentials::Add(std::string access_key, Credential credential) {
+  keys_[std::move(access_key)] = std::move(credential);
+}
+
+const Credential* Credentials::Find(std::string_view access_key) const {
+  auto found = keys_.find(access_key);
+  return found == keys_.end() ? nullptr : &found->second;
+}
+
+Result<std::string> Verify(const SignedRequest& request, const Credentials& credentials,
+                           const base::Clock& clock) {
+  HF_TRY(Signature signature, ParseSignature(request));
+  HF_CHECK_OK(CheckAge(signature, clock.NowSeconds()));
+  HF_CHECK_OK(CheckScope(signature));
+  Error unrecognized(ErrorCode::kUnrecognizedClient,
+                     "The security token included in the request is invalid.");
+  const Credential* credential = credentials.Find(signature.access_key);
+  if (credential == nullptr) return unrecognized;
+  std::string expected =
+      ComputeSignature(request, credential->secret, signature.date, signature.region, signature.service,
+                       signature.timestamp, signature.signed_headers, signature.in_query);
+  // In constant time: how much of a guess was right must not show.
+  bool same = expected.size() == signature.signature.size() &&
+              CRYPTO_memcmp(expected.data(), signature.signature.data(), expected.size()) == 0;
+  if (!same) {
+    return Error(ErrorCode::kUnrecognizedClient,
+                 "The request signature we calculated does not match the signature you provided. Check your "
+                 "AWS Secret "
+                 "Access Key and signing method. Consult the service documentation for details.");
+  }
+  return credential->principal;
+}
+
+std::string Sign(const SignedRequest& request, std::string_view access_key, std::string_view secret,
+                 std::string_view region, std::string_view service, std::string_view timestamp,
+                 std::string_view signed_headers) {
+  std::string_view date = timestamp.substr(0, 8);
+  std::string signature =
+      ComputeSignature(request, secret, date, region, service, timestamp, signed_headers, /*in_query=*/false);
+  return std::string(kAlgorithm) + " Credential=" + std::string(access_key) + "/" + std::string(date) + "/" +
+         std::string(region) + "/" + std::string(service) + "/" + std::string(kTerminator) +
+         ", SignedHeaders=" + std::string(signed_headers) + ", Signature=" + signature;
+}
+
+}  // namespace holdfast::auth

@@ -1,0 +1,52 @@
+// Every bound the database keeps, in one place. The first block is DynamoDB's and part of the API; the second
+// is ours and protects the process.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace holdfast::limits {
+
+// --- DynamoDB's ---
+inline constexpr size_t kItemSizeBytesMax = 400 * 1024;
+inline constexpr size_t kPartitionKeyBytesMax = 2048;
+inline constexpr size_t kSortKeyBytesMax = 1024;
+inline constexpr size_t kAttributeNameBytesMax = 65535;
+inline constexpr size_t kKeyAttributeNameBytesMax = 255;
+inline constexpr int kNumberDigitsMax = 38;
+inline constexpr int kNumberExponentMax = 125;   // 9.99…E+125
+inline constexpr int kNumberExponentMin = -130;  // 1E-130
+inline constexpr int kDocumentDepthMax = 32;
+inline constexpr size_t kExpressionBytesMax = 4096;
+inline constexpr int kExpressionOperatorsMax = 300;
+inline constexpr size_t kInOperandsMax = 100;
+inline constexpr size_t kPathElementsMax = 32;
+inline constexpr size_t kExpressionSubstitutionBytesMax = 255;
+inline constexpr size_t kPageBytesMax = 1024 * 1024;
+inline constexpr size_t kBatchGetKeysMax = 100;
+inline constexpr size_t kBatchGetBytesMax = 16 * 1024 * 1024;
+inline constexpr size_t kBatchWriteRequestsMax = 25;
+inline constexpr size_t kTransactionActionsMax = 100;
+inline constexpr size_t kTransactionBytesMax = 4 * 1024 * 1024;
+inline constexpr int64_t kIdempotencySecondsMax = 600;
+inline constexpr size_t kGsiMax = 20;
+inline constexpr size_t kLsiMax = 5;
+inline constexpr size_t kProjectedAttributesMax = 100;  // INCLUDE attributes over all indexes of a table
+inline constexpr size_t kIndexHashAttributesMax = 4;
+inline constexpr size_t kIndexRangeAttributesMax = 4;
+inline constexpr size_t kTagsMax = 50;
+inline constexpr int64_t kTtlAgeSecondsMax = 5LL * 365 * 24 * 3600;  // older expiry times are ignored
+inline constexpr size_t kTablesMax = 10000;
+inline constexpr size_t kRequestBodyBytesMax = 16 * 1024 * 1024;
+inline constexpr size_t kReadUnitBytes = 4096;
+inline constexpr size_t kWriteUnitBytes = 1024;
+
+// --- ours ---
+inline constexpr size_t kJsonDepthMax = 256;
+// Parentheses, NOT and function calls inside each other. Beyond any expression with 300 operators that a
+// person or a generator writes, and far below what a thread's stack holds.
+inline constexpr int kExpressionDepthMax = 320;
+inline constexpr size_t kHttpHeaderBytesMax = 16 * 1024;
+inline constexpr size_t kCommitQueueMax = 16384;  // answers waiting for a sync
+
+}  // namespace holdfast::limits

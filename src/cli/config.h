@@ -1,0 +1,41 @@
+// The settings of `holdfast serve`: flags, HOLDFAST_* variables and a YAML file, in that order of precedence.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "holdfast/options.h"
+#include "holdfast/result.h"
+#include "wire/dynamodb_protocol.h"
+#include "wire/http_server.h"
+
+namespace holdfast::cli {
+
+struct ServeConfig {
+  Options store;
+  wire::HttpServerOptions http;
+  wire::ProtocolOptions protocol;
+  int worker_threads = 4;
+  bool compact_at_start = false;
+  bool insecure = false;
+  std::string auth = "none";
+  std::string credentials_file;
+  std::string log_level = "info";
+  int64_t drain_seconds = 10;
+};
+
+// DynamoDB Local's single-dash flags, rewritten as ours: -inMemory, -port, -sharedDb, ….
+std::vector<std::string> TranslateDynamoDbLocalFlags(const std::vector<std::string>& arguments);
+
+// Settings from the environment (HOLDFAST_PORT=9000) and from a YAML file (port: 9000), as flags to be put
+// before those of the command line. `names` are the long flags that exist, without dashes.
+std::vector<std::string> FlagsFromEnvironment(const std::vector<std::string>& names);
+Result<std::vector<std::string>> FlagsFromFile(const std::string& path,
+                                               const std::vector<std::string>& names);
+
+bool IsLoopbackAddress(const std::string& address);
+
+// What cannot be served as asked, said in a way that tells what to do.
+Status CheckServeConfig(const ServeConfig& config);
+
+}  // namespace holdfast::cli

@@ -1,0 +1,172 @@
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+#include "cli/config.h"
+#include "cli/serve.h"
+#include "cli/verify.h"
+#include "cli/version.h"
+
+namespace holdfast::cli {
+namespace {
+
+void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std::string* config_file) {
+  const std::map<std::string, Durability> durabilities{
+      {"sync", Durability::kSync}, {"interval", Durability::kInterval}, {"none", Durability::kNone}};
+
+  serve->add_option("--port", config->http.port, "Port to listen on; 0 takes any free one")
+      ->capture_default_str();
+  serve->add_option("--address", config->http.address, "Address to listen on")->capture_default_str();
+  serve->add_option("--data", config->store.directory, "Directory of the store, created when it is not there")
+      ->capture_default_str();
+  serve->add_flag("--in-memory", *in_memory, "Keep everything in memory: gone when the server stops");
+  serve
+      ->add_option(
+          "--durability", config->store.durability,
+          "What an acknowledged write survives. sync: a power cut; the answer follows a sync of the log, "
+          "shared by all writes that arrive together. interval: a crash of the process; a power cut may take "
+          "the last --sync-interval-ms. none: a clean shutdown only")
+      ->transform(CLI::CheckedTransformer(durabilities, CLI::ignore_case))
+      ->default_str("sync");
+  serve->add_option("--sync-interval-ms", config->store.sync_interval_millis, "With --durability interval")
+      ->capture_default_str();
+  serve->add_option("--cache-bytes", config->store.cache_bytes, "Memory for blocks read from disk")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->default_str("128MB");
+  serve
+      ->add_option("--ttl-sweep-ms", config->store.ttl_sweep_millis, "How often expired items are looked for")
+      ->capture_default_str();
+  serve
+      ->add_option("--transient-status-ms", config->store.transient_status_millis,
+                   "How long tables stay CREATING, UPDATING or DELETING, as they do on AWS")
+      ->capture_default_str();
+  serve->add_flag("--compact-at-start", config->compact_at_start, "Compact the store before listening");
+  serve->add_option("--region", config->store.region, "Region in ARNs")->capture_default_str();
+  serve->add_option("--account", config->store.account, "Account in ARNs")->capture_default_str();
+
+  serve
+      ->add_option("--auth", config->auth,
+                   "none: any well-formed signature passes; sigv4: signatures are verified")
+      ->capture_default_str();
+  serve->add_option("--credentials", config->credentials_file, "JSON file of access keys, for --auth sigv4");
+  serve->add_flag("--insecure", config->insecure, "Listen beyond loopback without authentication");
+  serve->add_option("--tls-cert", config->http.tls_certificate, "Certificate chain (PEM): serve HTTPS");
+  serve->add_option("--tls-key", config->http.tls_key, "Its private key (PEM)");
+  serve->add_flag("--cors", config->protocol.cors, "Answer cross-origin requests of browsers");
+  serve->add_option("--allow-host", config->protocol.hosts, "A name besides localhost under which to answer")
+      ->take_all();
+
+  serve->add_option("--io-threads", config->http.io_threads, "Event loops; 0: one per core")
+      ->capture_default_str();
+  serve->add_option("--worker-threads", config->worker_threads, "Threads for what has to wait")
+      ->capture_default_str();
+  serve->add_option("--max-connections", config->http.connections_max, "Connections at a time")
+      ->capture_default_str();
+  serve
+      ->add_option("--request-timeout", config->http.request_seconds_max,
+                   "Seconds a client has to send a request")
+      ->capture_default_str();
+  serve
+      ->add_option("--idle-timeout", config->http.idle_seconds_max,
+                   "Seconds until an idle connection is closed")
+      ->capture_default_str();
+  serve
+      ->add_option("--drain-seconds", config->drain_seconds,
+                   "Seconds that requests have to finish at SIGTERM")
+      ->capture_default_str();
+  serve
+      ->add_option("--slow-request-ms", config->protocol.slow_request_millis,
+                   "Log requests from this on; -1: none")
+      ->capture_default_str();
+  serve->add_option("--log-level", config->log_level, "debug, info, warning, error or none")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error", "none"}))
+      ->capture_default_str();
+  serve->add_option("--config", *config_file, "YAML file of these settings: \"port: 9000\"");
+  for (CLI::Option* option : serve->get_options()) {
+    if (option->get_name() != "--allow-host" && option->get_items_expected_max() <= 1) {
+      option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    }
+  }
+}
+
+std::vector<std::string> LongNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      if (name != "help") names.push_back(name);
+    }
+  }
+  return names;
+}
+
+// The value of --config among the arguments, if any.
+std::string ConfigFileIn(const std::vector<std::string>& arguments) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--config" && i + 1 < arguments.size()) return arguments[i + 1];
+    if (arguments[i].starts_with("--config=")) return arguments[i].substr(9);
+  }
+  const char* variable = std::getenv("HOLDFAST_CONFIG");
+  return variable == nullptr ? "" : variable;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app{"holdfast: the database for AI agents' state. It speaks the DynamoDB API."};
+  app.set_version_flag("--version", "holdfast " + std::string(kVersion));
+  app.require_subcommand(1);
+
+  ServeConfig config;
+  config.store.directory = "./holdfast-data";
+  bool in_memory = false;
+  std::string config_file;
+  CLI::App* serve = app.add_subcommand("serve", "Serve the DynamoDB API over HTTP");
+  serve->footer(
+      "Every flag can also be set as HOLDFAST_<NAME> in the environment or in the --config file; flags win, "
+      "then the environment.\nDynamoDB Local's flags (-inMemory, -port, -sharedDb, -dbPath, -cors, "
+      "-delayTransientStatuses, -optimizeDbBeforeStartup) work too.");
+  AddServeOptions(serve, &config, &in_memory, &config_file);
+
+  VerifyConfig verify_config;
+  CLI::App* verify =
+      app.add_subcommand("verify", "Check a store: every index against its table, every record's form");
+  verify->add_option("--data", verify_config.directory, "Directory of the store")->required();
+
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  arguments = TranslateDynamoDbLocalFlags(arguments);
+  if (!arguments.empty() && arguments[0] == "serve") {
+    // What comes later wins: file, environment, command line.
+    std::vector<std::string> names = LongNames(*serve);
+    std::vector<std::string> all{"serve"};
+    std::string file = ConfigFileIn(arguments);
+    if (!file.empty()) {
+      auto flags = FlagsFromFile(file, names);
+      if (!flags) {
+        std::fprintf(stderr, "holdfast: %s\n", flags.error().message().c_str());
+        return 2;
+      }
+      all.insert(all.end(), flags->begin(), flags->end());
+    }
+    std::vector<std::string> environment = FlagsFromEnvironment(names);
+    all.insert(all.end(), environment.begin(), environment.end());
+    all.insert(all.end(), arguments.begin() + 1, arguments.end());
+    arguments = std::move(all);
+  }
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& e) {
+    int code = app.exit(e);
+    return code == 0 ? 0 : 2;
+  }
+  if (serve->parsed()) {
+    if (in_memory) config.store.directory.clear();
+    return Serve(config);
+  }
+  return Verify(verify_config);
+}
+
+}  // namespace
+}  // namespace holdfast::cli
+
+int main(int argc, char** argv) {
+  return holdfast::cli::Main(argc, argv);
+}

@@ -1,0 +1,83 @@
+#include "engine/catalog/catalog.h"
+
+namespace holdfast::engine {
+
+ActiveSchema::ActiveSchema(SchemaPtr s) : schema(std::move(s)) {
+  for (const IndexSchema& index : schema->indexes) {
+    indexes.push_back(std::make_unique<SecondaryIndexMaintainer>(&index));
+  }
+  if (schema->ttl_enabled()) ttl = std::make_unique<TtlMaintainer>();
+}
+
+Table::Table(SchemaPtr schema) {
+  Activate(std::move(schema));
+}
+
+std::shared_ptr<const ActiveSchema> Table::active() const {
+  base::MutexLock lock(&mu_);
+  return active_;
+}
+
+void Table::Activate(SchemaPtr schema) {
+  auto next = std::make_shared<ActiveSchema>(std::move(schema));
+  for (const IndexSchema& index : next->schema->indexes) {
+    next->index_tallies.push_back(IndexTally(index.id));
+    next->index_consumption.push_back(IndexConsumption(index.id));
+  }
+  base::MutexLock lock(&mu_);
+  active_ = std::move(next);
+}
+
+Tally* Table::IndexTally(ObjectId index) {
+  base::MutexLock lock(&mu_);
+  auto& tally = index_tallies_[index];
+  if (tally == nullptr) tally = std::make_unique<Tally>();
+  return tally.get();
+}
+
+Consumption* Table::IndexConsumption(ObjectId index) {
+  base::MutexLock lock(&mu_);
+  auto& consumption = index_consumption_[index];
+  if (consumption == nullptr) consumption = std::make_unique<Consumption>();
+  return consumption.get();
+}
+
+TablePtr Catalog::Find(std::string_view name) const {
+  base::ReaderLock lock(&mu_);
+  auto found = tables_.find(name);
+  return found == tables_.end() ? nullptr : found->second;
+}
+
+std::vector<TablePtr> Catalog::All() const {
+  base::ReaderLock lock(&mu_);
+  std::vector<TablePtr> all;
+  for (const auto& [name, table] : tables_) all.push_back(table);
+  return all;
+}
+
+std::vector<std::string> Catalog::Names(const std::string& after, size_t limit) const {
+  base::ReaderLock lock(&mu_);
+  std::vector<std::string> names;
+  for (auto at = tables_.upper_bound(after); at != tables_.end() && names.size() < limit; ++at) {
+    names.push_back(at->first);
+  }
+  return names;
+}
+
+size_t Catalog::size() const {
+  base::ReaderLock lock(&mu_);
+  return tables_.size();
+}
+
+bool Catalog::Add(TablePtr table) {
+  base::WriterLock lock(&mu_);
+  std::string name = table->schema()->name;
+  return tables_.emplace(std::move(name), std::move(table)).second;
+}
+
+void Catalog::Remove(const std::string& name) {
+  base::WriterLock lock(&mu_);
+  tables_.erase(name);
+}
+
+}  // namespace holdfast::engine

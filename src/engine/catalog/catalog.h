@@ -1,0 +1,96 @@
+// The tables that exist, and the live side of each: its current schema, its gate and its counters.
+//
+// Reading a table's schema takes a reference; changing it takes the gate for writing, so that no write is
+// under way with the old schema when the new one takes over (writes hold the gate for reading: they are many
+// and short). Lock order: catalog map → gates in order of table id → key locks → storage.
+//
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/catalog/schema.h"
+#include "engine/index/maintainer.h"
+#include "storage/kv.h"
+
+namespace holdfast::engine {
+
+// Items and bytes, kept as they change; relaxed, because they are for people.
+struct Tally {
+  std::atomic<int64_t> count{0};
+  std::atomic<int64_t> bytes{0};
+
+  void Add(int64_t count_delta, int64_t bytes_delta) {
+    count.fetch_add(count_delta, std::memory_order_relaxed);
+    bytes.fetch_add(bytes_delta, std::memory_order_relaxed);
+  }
+};
+
+// Units consumed since the store was opened, in halves of a unit (an eventually consistent read costs half).
+struct Consumption {
+  std::atomic<uint64_t> read_halves{0};
+  std::atomic<uint64_t> write_halves{0};
+};
+
+// A schema in force, with what the write path needs of it made once.
+struct ActiveSchema {
+  explicit ActiveSchema(SchemaPtr schema);
+
+  SchemaPtr schema;
+  std::vector<std::unique_ptr<SecondaryIndexMaintainer>> indexes;  // as in schema->indexes
+  std::vector<Tally*> index_tallies;                               // likewise
+  std::vector<Consumption*> index_consumption;                     // likewise
+  std::unique_ptr<TtlMaintainer> ttl;                              // null when off
+};
+
+class Table {
+ public:
+  explicit Table(SchemaPtr schema);
+
+  SchemaPtr schema() const { return active()->schema; }
+  std::shared_ptr<const ActiveSchema> active() const;
+  // Requires: gate held for writing.
+  void Activate(SchemaPtr schema);
+
+  base::SharedMutex gate;
+  std::atomic<bool> dropped{false};   // read under the gate
+  std::atomic<int> log_consumers{0};  // read under the gate: > 0 means changes are logged
+  Tally tally;
+  Consumption consumption;
+
+  // Of one index; made when the index first appears.
+  Tally* IndexTally(ObjectId index);
+  Consumption* IndexConsumption(ObjectId index);
+
+ private:
+  mutable base::Mutex mu_;
+  std::shared_ptr<const ActiveSchema> active_ HF_GUARDED_BY(mu_);
+  std::map<ObjectId, std::unique_ptr<Tally>> index_tallies_ HF_GUARDED_BY(mu_);
+  std::map<ObjectId, std::unique_ptr<Consumption>> index_consumption_ HF_GUARDED_BY(mu_);
+};
+using TablePtr = std::shared_ptr<Table>;
+
+class Catalog {
+ public:
+  // Null when there is no table of that name.
+  TablePtr Find(std::string_view name) const;
+  std::vector<TablePtr> All() const;  // in order of name
+  // Names after `after`, at most `limit`.
+  std::vector<std::string> Names(const std::string& after, size_t limit) const;
+  size_t size() const;
+  // Returns false when the name is taken.
+  bool Add(TablePtr table);
+  void Remove(const std::string& name);
+
+ private:
+  mutable base::SharedMutex mu_;
+  std::map<std::string, TablePtr, std::less<>> tables_ HF_GUARDED_BY(mu_);
+};
+
+}  // namespace holdfast::engine

@@ -1,0 +1,233 @@
+#include "engine/catalog/schema.h"
+
+#include <algorithm>
+
+namespace holdfast::engine {
+namespace {
+
+using List = std::vector<AttributeValue>;
+
+AttributeValue EncodeKeys(const std::vector<KeyAttribute>& keys) {
+  List list;
+  for (const KeyAttribute& key : keys) {
+    list.push_back(AttributeValue::Map({{"name", key.name}, {"type", static_cast<int>(key.type)}}));
+  }
+  return AttributeValue::List(std::move(list));
+}
+
+AttributeValue EncodeThroughput(const ProvisionedThroughput& throughput) {
+  return AttributeValue::Map(
+      {{"read", throughput.read_capacity_units}, {"write", throughput.write_capacity_units}});
+}
+
+// Reads of a record written by this or an older version: what is missing keeps its default.
+class Record {
+ public:
+  explicit Record(AttributeMap attributes) : attributes_(std::move(attributes)) {}
+
+  const AttributeValue* Find(std::string_view name) const {
+    auto found = attributes_.find(name);
+    return found == attributes_.end() ? nullptr : &found->second;
+  }
+  std::string Text(std::string_view name) const {
+    const AttributeValue* value = Find(name);
+    return value == nullptr ? "" : value->AsText();
+  }
+  int64_t Integer(std::string_view name) const {
+    const AttributeValue* value = Find(name);
+    return value == nullptr ? 0 : value->AsInt64().value_or(0);
+  }
+  bool Flag(std::string_view name) const {
+    const AttributeValue* value = Find(name);
+    return value != nullptr && value->AsBool();
+  }
+  List Elements(std::string_view name) const {
+    const AttributeValue* value = Find(name);
+    return value == nullptr ? List() : value->AsList();
+  }
+  std::optional<ProvisionedThroughput> Throughput(std::string_view name) const {
+    const AttributeValue* value = Find(name);
+    if (value == nullptr) return std::nullopt;
+    Record inner(value->AsMap());
+    return ProvisionedThroughput{inner.Integer("read"), inner.Integer("write")};
+  }
+  std::vector<KeyAttribute> Keys(std::string_view name) const {
+    std::vector<KeyAttribute> keys;
+    for (const AttributeValue& element : Elements(name)) {
+      Record key(element.AsMap());
+      keys.push_back({key.Text("name"), static_cast<value::Type>(key.Integer("type"))});
+    }
+    return keys;
+  }
+
+ private:
+  AttributeMap attributes_;
+};
+
+AttributeValue EncodeIndex(const IndexSchema& index) {
+  List included;
+  for (const std::string& name : index.included) included.emplace_back(name);
+  AttributeMap map{{"id", index.id},
+                   {"name", index.name},
+                   {"kind", static_cast<int>(index.kind)},
+                   {"partition", EncodeKeys(index.partition)},
+                   {"sort", EncodeKeys(index.sort)},
+                   {"projection", NameOf(index.projection)},
+                   {"included", AttributeValue::List(std::move(included))},
+                   {"status", NameOf(index.status)}};
+  if (index.throughput) map.emplace("throughput", EncodeThroughput(*index.throughput));
+  return AttributeValue::Map(std::move(map));
+}
+
+template <class Enum>
+Enum EnumNamed(std::string_view name, Enum fallback) {
+  for (const auto& [value, known] : EnumNames<Enum>::kAll) {
+    if (known == name) return value;
+  }
+  return fallback;
+}
+
+IndexSchema DecodeIndex(const AttributeValue& value) {
+  Record record(value.AsMap());
+  IndexSchema index;
+  index.id = static_cast<ObjectId>(record.Integer("id"));
+  index.name = record.Text("name");
+  index.kind = static_cast<IndexSchema::Kind>(record.Integer("kind"));
+  index.partition = record.Keys("partition");
+  index.sort = record.Keys("sort");
+  index.projection = EnumNamed(record.Text("projection"), ProjectionType::kAll);
+  for (const AttributeValue& name : record.Elements("included")) index.included.push_back(name.AsText());
+  index.status = EnumNamed(record.Text("status"), IndexStatus::kActive);
+  index.throughput = record.Throughput("throughput");
+  return index;
+}
+
+}  // namespace
+
+value::Type ToType(ScalarAttributeType type) {
+  switch (type) {
+    case ScalarAttributeType::kString: return value::Type::kString;
+    case ScalarAttributeType::kNumber: return value::Type::kNumber;
+    case ScalarAttributeType::kBinary: return value::Type::kBinary;
+  }
+  HF_ASSERT(false);
+}
+
+bool IndexSchema::Projects(std::string_view attribute) const {
+  return projection == ProjectionType::kAll ||
+         std::binary_search(projected.begin(), projected.end(), attribute);
+}
+
+const IndexSchema* TableSchema::FindIndex(std::string_view index_name) const {
+  for (const IndexSchema& index : indexes) {
+    if (index.name == index_name) return &index;
+  }
+  return nullptr;
+}
+
+const IndexSchema* TableSchema::FindIndexById(ObjectId index_id) const {
+  for (const IndexSchema& index : indexes) {
+    if (index.id == index_id) return &index;
+  }
+  return nullptr;
+}
+
+bool TableSchema::has_local_indexes() const {
+  return std::any_of(indexes.begin(), indexes.end(),
+                     [](const IndexSchema& index) { return !index.is_global(); });
+}
+
+void TableSchema::Derive() {
+  for (IndexSchema& index : indexes) {
+    index.projected.clear();
+    if (index.projection == ProjectionType::kAll) continue;
+    index.projected = index.included;
+    index.projected.push_back(partition.name);
+    if (sort) index.projected.push_back(sort->name);
+    for (const KeyAttribute& key : index.partition) index.projected.push_back(key.name);
+    for (const KeyAttribute& key : index.sort) index.projected.push_back(key.name);
+    std::sort(index.projected.begin(), index.projected.end());
+    index.projected.erase(std::unique(index.projected.begin(), index.projected.end()), index.projected.end());
+  }
+}
+
+std::string EncodeSchema(const TableSchema& schema) {
+  List attributes, indexes, tags;
+  for (const AttributeDefinition& attribute : schema.attributes) {
+    attributes.push_back(AttributeValue::Map(
+        {{"name", attribute.attribute_name}, {"type", NameOf(attribute.attribute_type)}}));
+  }
+  for (const IndexSchema& index : schema.indexes) indexes.push_back(EncodeIndex(index));
+  for (const Tag& tag : schema.tags)
+    tags.push_back(AttributeValue::Map({{"key", tag.key}, {"value", tag.value}}));
+  std::vector<KeyAttribute> keys{schema.partition};
+  if (schema.sort) keys.push_back(*schema.sort);
+
+  AttributeMap map{{"id", schema.id},
+                   {"name", schema.name},
+                   {"uuid", schema.uuid},
+                   {"created", schema.created_millis},
+                   {"keys", EncodeKeys(keys)},
+                   {"attributes", AttributeValue::List(std::move(attributes))},
+                   {"indexes", AttributeValue::List(std::move(indexes))},
+                   {"status", NameOf(schema.status)},
+                   {"billing", NameOf(schema.billing)},
+                   {"billing_given", schema.billing_mode_given},
+                   {"on_demand_since", schema.on_demand_since_millis},
+                   {"throughput", EncodeThroughput(schema.throughput)},
+                   {"throughput_increased", schema.throughput_increased_millis},
+                   {"throughput_decreased", schema.throughput_decreased_millis},
+                   {"class_changed", schema.table_class_millis},
+                   {"protected", schema.deletion_protection},
+                   {"tags", AttributeValue::List(std::move(tags))},
+                   {"ttl_attribute", schema.ttl_attribute},
+                   {"ttl_status", NameOf(schema.ttl_status)},
+                   {"ttl_changed", schema.ttl_changed_millis}};
+  if (schema.table_class) map.emplace("class", NameOf(*schema.table_class));
+  return std::move(Item(map)).TakeFlat();
+}
+
+Result<TableSchema> DecodeSchema(ByteView bytes) {
+  if (!value::IsWellFormedItem(bytes))
+    return Error(ErrorCode::kCorruption, "a table's catalog record is damaged");
+  Record record(Item::FromFlat(std::string(bytes)).ToMap());
+  std::vector<KeyAttribute> keys = record.Keys("keys");
+  if (keys.empty()) return Error(ErrorCode::kCorruption, "a table's catalog record has no key");
+
+  TableSchema schema;
+  schema.id = static_cast<ObjectId>(record.Integer("id"));
+  schema.name = record.Text("name");
+  schema.uuid = record.Text("uuid");
+  schema.created_millis = record.Integer("created");
+  schema.partition = keys[0];
+  if (keys.size() > 1) schema.sort = keys[1];
+  for (const AttributeValue& element : record.Elements("attributes")) {
+    Record attribute(element.AsMap());
+    schema.attributes.push_back(
+        {attribute.Text("name"), EnumNamed(attribute.Text("type"), ScalarAttributeType::kString)});
+  }
+  for (const AttributeValue& element : record.Elements("indexes"))
+    schema.indexes.push_back(DecodeIndex(element));
+  schema.status = EnumNamed(record.Text("status"), TableStatus::kActive);
+  schema.billing = EnumNamed(record.Text("billing"), BillingMode::kProvisioned);
+  schema.billing_mode_given = record.Flag("billing_given");
+  schema.on_demand_since_millis = record.Integer("on_demand_since");
+  schema.throughput = record.Throughput("throughput").value_or(ProvisionedThroughput{});
+  schema.throughput_increased_millis = record.Integer("throughput_increased");
+  schema.throughput_decreased_millis = record.Integer("throughput_decreased");
+  if (record.Find("class") != nullptr)
+    schema.table_class = EnumNamed(record.Text("class"), TableClass::kStandard);
+  schema.table_class_millis = record.Integer("class_changed");
+  schema.deletion_protection = record.Flag("protected");
+  for (const AttributeValue& element : record.Elements("tags")) {
+    Record tag(element.AsMap());
+    schema.tags.push_back({tag.Text("key"), tag.Text("value")});
+  }
+  schema.ttl_attribute = record.Text("ttl_attribute");
+  schema.ttl_status = EnumNamed(record.Text("ttl_status"), TimeToLiveStatus::kDisabled);
+  schema.ttl_changed_millis = record.Integer("ttl_changed");
+  schema.Derive();
+  return schema;
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,205 @@
+#include "engine/commit/committer.h"
+
+#include <semaphore>
+
+#include "base/check.h"
+#include "base/limits.h"
+
+namespace holdfast::engine {
+namespace {
+
+Error ReadOnlyError() {
+  return Error(
+      ErrorCode::kReadOnly,
+      "the store is read-only: a sync of its log failed, so nothing written since can be promised; restart "
+      "it once the disk is sound");
+}
+
+}  // namespace
+
+Committer::Committer(storage::Kv* kv, const base::Clock* clock, const base::Log* log,
+                     CommitterOptions options, uint64_t first_number, int64_t time_floor_millis)
+    : kv_(kv),
+      clock_(clock),
+      log_(log),
+      options_(options),
+      waits_for_sync_(kv->capabilities().durable && options.durability == Durability::kSync),
+      next_number_(first_number),
+      last_time_millis_(time_floor_millis),
+      in_flight_first_(first_number),
+      begun_(first_number - 1),
+      published_number_(first_number - 1) {
+  auto published = std::make_shared<Published>();
+  if (waits_for_sync_) published->snapshot = kv_->TakeSnapshot();
+  published->number = first_number - 1;
+  published_ = std::move(published);
+  bool syncs = kv_->capabilities().durable && options_.durability != Durability::kNone;
+  if (syncs) thread_ = std::thread([this] { Run(); });
+}
+
+Committer::~Committer() {
+  if (thread_.joinable()) {
+    {
+      base::MutexLock lock(&queue_mu_);
+      stop_ = true;
+      queue_filled_.NotifyOne();
+    }
+    thread_.join();
+  } else if (Status synced = kv_->Sync(); !synced) {
+    HF_LOG(*log_, kError, "the last sync failed", {"error", synced.error().ToString()});
+  }
+}
+
+Stamp Committer::Begin() {
+  int64_t now = clock_->NowMillis();
+  base::MutexLock lock(&number_mu_);
+  last_time_millis_ = std::max(last_time_millis_, now);
+  in_flight_.push_back(true);
+  begun_.store(next_number_, std::memory_order_release);  // before the write can be seen by anyone
+  return {next_number_++, last_time_millis_};
+}
+
+void Committer::End(const Stamp& stamp) {
+  uint64_t safe = 0;
+  {
+    base::MutexLock lock(&number_mu_);
+    in_flight_[stamp.number - in_flight_first_] = false;
+    while (!in_flight_.empty() && !in_flight_.front()) {
+      in_flight_.pop_front();
+      ++in_flight_first_;
+    }
+    safe = LowestInFlight() - 1;
+  }
+  if (!waits_for_sync_) Publish(nullptr, safe);
+}
+
+uint64_t Committer::LowestInFlight() const {
+  return in_flight_.empty() ? next_number_ : in_flight_first_;
+}
+
+bool Committer::IsPublished() const {
+  return !waits_for_sync_ ||
+         begun_.load(std::memory_order_acquire) == published_number_.load(std::memory_order_acquire);
+}
+
+Status Committer::CheckWritable() const {
+  if (failed_.load(std::memory_order_acquire)) return ReadOnlyError();
+  if (queue_size_.load(std::memory_order_relaxed) >= limits::kCommitQueueMax) {
+    return Error(ErrorCode::kThrottling, "Too many writes are waiting for the disk; try again");
+  }
+  return Ok{};
+}
+
+void Committer::WhenDurable(DurabilityWaiter* waiter) {
+  if (!waits_for_sync_) {
+    waiter->Done(Ok{});
+    return;
+  }
+  queue_size_.fetch_add(1, std::memory_order_relaxed);
+  base::MutexLock lock(&queue_mu_);
+  waiter->next_ = nullptr;
+  bool was_empty = queue_head_ == nullptr;
+  (was_empty ? queue_head_ : queue_tail_->next_) = waiter;
+  queue_tail_ = waiter;
+  if (was_empty) queue_filled_.NotifyOne();
+}
+
+Status Committer::WaitDurable() {
+  class Blocking final : public DurabilityWaiter {
+   public:
+    void Done(const Status& durable) override {
+      result = durable;
+      done.release();
+    }
+    Status result = Ok{};
+    std::binary_semaphore done{0};
+  };
+  Blocking waiter;
+  WhenDurable(&waiter);
+  waiter.done.acquire();
+  return waiter.result;
+}
+
+std::shared_ptr<const Published> Committer::published() const {
+  base::MutexLock lock(&published_mu_);
+  return published_;
+}
+
+void Committer::OnPublish(std::function<void(uint64_t)> listener) {
+  listener_ = std::move(listener);
+}
+
+CommitStats Committer::stats() const {
+  return {groups_.load(), answers_.load(), sync_micros_.load(), queue_size_.load()};
+}
+
+void Committer::Publish(std::shared_ptr<const storage::Snapshot> snapshot, uint64_t number) {
+  auto next = std::make_shared<Published>();
+  next->snapshot = std::move(snapshot);
+  std::shared_ptr<const Published>
+      previous;  // let go outside the lock: releasing a snapshot takes RocksDB's mutex
+  {
+    base::MutexLock lock(&published_mu_);
+    next->number = std::max(number, published_->number);
+    published_number_.store(next->number, std::memory_order_release);
+    previous = std::exchange(published_, std::move(next));
+  }
+  if (listener_) listener_(number);
+}
+
+void Committer::Run() {
+  auto interval = std::chrono::milliseconds(options_.sync_interval_millis);
+  bool stopping = false;
+  while (!stopping) {
+    DurabilityWaiter* waiters = nullptr;
+    {
+      base::MutexLock lock(&queue_mu_);
+      if (waits_for_sync_) {
+        while (queue_head_ == nullptr && !stop_) queue_filled_.Wait(&queue_mu_);
+      } else {
+        auto deadline = std::chrono::steady_clock::now() + interval;
+        while (!stop_ && queue_filled_.WaitUntil(&queue_mu_, deadline)) {
+        }
+      }
+      waiters = std::exchange(queue_head_, nullptr);
+      queue_tail_ = nullptr;
+      stopping = stop_;
+    }
+    SyncOnce(waiters);
+  }
+}
+
+// The order of the steps is the whole point: see I-1 to I-4.
+void Committer::SyncOnce(DurabilityWaiter* waiters) {
+  uint64_t number;
+  {
+    base::MutexLock lock(&number_mu_);
+    number = LowestInFlight() - 1;
+  }
+  Status synced = ReadOnlyError();
+  if (!failed_.load(std::memory_order_acquire)) {
+    std::shared_ptr<const storage::Snapshot> snapshot;
+    if (waits_for_sync_) snapshot = kv_->TakeSnapshot();
+    int64_t started = base::SteadyMicros();
+    synced = kv_->Sync();
+    sync_micros_.fetch_add(static_cast<uint64_t>(base::SteadyMicros() - started), std::memory_order_relaxed);
+    groups_.fetch_add(1, std::memory_order_relaxed);
+    if (!synced) {
+      HF_LOG(*log_, kError, "sync failed; the store is read-only now", {"error", synced.error().ToString()});
+      failed_.store(true, std::memory_order_release);
+      synced = ReadOnlyError();
+    } else if (waits_for_sync_) {
+      Publish(std::move(snapshot), number);
+    }
+  }
+  uint64_t answered = 0;
+  for (DurabilityWaiter* waiter = waiters; waiter != nullptr; ++answered) {
+    DurabilityWaiter* next = waiter->next_;
+    waiter->Done(synced);
+    waiter = next;
+  }
+  queue_size_.fetch_sub(answered, std::memory_order_relaxed);
+  answers_.fetch_add(answered, std::memory_order_relaxed);
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,362 @@
+#include "engine/engine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "engine/index/backfill.h"
+#include "engine/index/recount.h"
+#include "engine/store_directory.h"
+#include "engine/ttl/housekeeper.h"
+#include "storage/memory/memory_kv.h"
+#include "storage/rocksdb/rocksdb_kv.h"
+
+namespace holdfast::engine {
+namespace {
+
+constexpr std::string_view kTableRecordPrefix = "table/";
+// Commit numbers set aside at each start and by housekeeping: numbers of one run can never meet those of
+// another.
+constexpr uint64_t kNumbersReserved = uint64_t{1} << 32;
+// Larger stores keep the figures saved last after a crash; counting them would take too long.
+constexpr uint64_t kRecountBytesMax = uint64_t{4} << 30;
+
+std::string NumberedKey(std::string_view prefix, ObjectId id) {
+  std::string key(prefix);
+  base::AppendBigEndian(&key, id, 4);
+  return key;
+}
+
+// The smallest record that is never lost: read with defaults, written whole.
+struct Meta {
+  ObjectId next_id = 1;
+  uint64_t number_ceiling = 1;
+  int64_t time_floor_millis = 0;
+};
+
+Result<Meta> ReadMeta(storage::Kv* kv) {
+  std::string bytes;
+  HF_TRY(bool found, kv->Get(storage::Space::kCatalog, kMetaKey, nullptr, storage::Wait::kMayBlock, &bytes));
+  Meta meta;
+  if (!found) return meta;
+  if (!value::IsWellFormedItem(bytes))
+    return Error(ErrorCode::kCorruption, "the store's meta record is damaged");
+  Item item = Item::FromFlat(std::move(bytes));
+  auto integer = [&](std::string_view name, int64_t fallback) {
+    auto value = item.Get(name);
+    return value ? value->AsInt64().value_or(fallback) : fallback;
+  };
+  meta.next_id = static_cast<ObjectId>(integer("next_id", 1));
+  meta.number_ceiling = static_cast<uint64_t>(integer("number_ceiling", 1));
+  meta.time_floor_millis = integer("time_floor", 0);
+  return meta;
+}
+
+}  // namespace
+
+std::string TableRecordKey(ObjectId id) {
+  return NumberedKey(kTableRecordPrefix, id);
+}
+std::string BackfillCursorKey(ObjectId id) {
+  return NumberedKey("backfill/", id);
+}
+std::string TokenRecordKey(std::string_view token) {
+  return "token/" + std::string(token);
+}
+
+Engine::Engine(const EngineOptions& options)
+    : options_(options.options),
+      clock_(options.clock != nullptr ? options.clock : &system_clock_),
+      log_(options.log != nullptr ? options.log : &silence_),
+      random_(options.seed != 0 ? base::Random(options.seed).Next() : base::Random().Next()) {}
+
+Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
+  std::unique_ptr<Engine> engine(new Engine(options));
+  const std::string& directory = options.options.directory;
+  if (directory.empty()) {
+    engine->kv_ = storage::OpenMemoryKv();
+  } else {
+    HF_TRY(StoreDirectory claimed, ClaimStoreDirectory(directory, options.options.create_if_missing));
+    engine->lock_fd_ = claimed.lock_fd;
+    storage::RocksDbOptions rocksdb;
+    rocksdb.directory = directory;
+    rocksdb.must_exist = !claimed.is_new;
+    rocksdb.cache_bytes = options.options.cache_bytes;
+    rocksdb.file_system = options.file_system;
+    HF_TRY(engine->kv_, storage::OpenRocksDbKv(rocksdb, *engine->log_));
+    if (claimed.is_new) HF_CHECK_OK(MarkStoreDirectory(directory));
+  }
+  HF_CHECK_OK(engine->Load());
+  engine->backfiller_ = std::make_unique<Backfiller>(engine.get());
+  engine->housekeeper_ = std::make_unique<Housekeeper>(engine.get(), options.manual_housekeeping);
+  engine->ResumeUnfinished();
+  return engine;
+}
+
+Engine::~Engine() {
+  housekeeper_.reset();
+  backfiller_.reset();
+  if (committer_ != nullptr) {
+    base::MutexLock ddl(&ddl_mu_);
+    std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+    SaveTallies(/*clean=*/true, batch.get());
+    if (Status saved = kv_->Write(batch.get(), storage::Wait::kMayBlock); !saved) {
+      HF_LOG(*log_, kWarning, "figures not saved", {"error", saved.error().ToString()});
+    }
+  }
+  committer_.reset();  // after a last sync
+  kv_.reset();
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+}
+
+Status Engine::Load() {
+  HF_TRY(Meta meta, ReadMeta(kv_.get()));
+  base::MutexLock ddl(&ddl_mu_);
+  next_id_ = meta.next_id;
+  CommitterOptions commit{options_.durability, options_.sync_interval_millis};
+  number_ceiling_ = meta.number_ceiling;
+
+  storage::Range tables{std::string(kTableRecordPrefix), {}};
+  tables.upper = std::string(kTableRecordPrefix) + "\xff\xff\xff\xff\xff";
+  std::vector<TableSchema> schemas;
+  auto it = kv_->Iterate(storage::Space::kCatalog, tables, nullptr, storage::Wait::kMayBlock);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    HF_TRY(TableSchema schema, DecodeSchema(it->value()));
+    schemas.push_back(std::move(schema));
+  }
+  HF_CHECK_OK(it->status());
+  it.reset();
+  for (TableSchema& schema : schemas) {
+    bool added =
+        catalog_.Add(std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema))));
+    if (!added) return Error(ErrorCode::kCorruption, "two tables have one name");
+  }
+  HF_TRY(bool clean, LoadTallies());
+
+  // From here on the store is in use: the next start must not trust the figures of the last clean stop.
+  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+  uint64_t first_number = number_ceiling_;
+  number_ceiling_ += kNumbersReserved;
+  committer_ =
+      std::make_unique<Committer>(kv_.get(), clock_, log_, commit, first_number, meta.time_floor_millis);
+  writer_ = std::make_unique<ItemWriter>(kv_.get(), committer_.get(), &locks_);
+  change_log_ = std::make_unique<ChangeLog>(kv_.get(), committer_.get());
+  committer_->OnPublish([this](uint64_t) { change_log_->Published(); });
+  HF_CHECK_OK(SaveMeta(batch.get()));
+  SaveTallies(/*clean=*/false, batch.get());
+  // Nobody follows a table across a restart.
+  batch->DeleteRange(storage::Space::kChanges, {std::string(1, '\0'), std::string(8, '\xff')});
+  HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
+  figures_are_exact_ = clean;
+  return Ok{};
+}
+
+Status Engine::SaveMeta(storage::Batch* batch) {
+  if (number_ceiling_ - committer_->begun_number() < kNumbersReserved / 2)
+    number_ceiling_ += kNumbersReserved;
+  Item meta{{"next_id", next_id_}, {"number_ceiling", number_ceiling_}, {"time_floor", clock_->NowMillis()}};
+  batch->Put(storage::Space::kCatalog, kMetaKey, meta.flat());
+  return Ok{};
+}
+
+void Engine::SaveTallies(bool clean, storage::Batch* batch) {
+  AttributeMap figures;
+  auto add = [&](ObjectId id, const Tally& tally) {
+    figures.emplace(std::to_string(id), AttributeValue::List({tally.count.load(), tally.bytes.load()}));
+  };
+  for (const TablePtr& table : catalog_.All()) {
+    SchemaPtr schema = table->schema();
+    add(schema->id, table->tally);
+    for (const IndexSchema& index : schema->indexes) add(index.id, *table->IndexTally(index.id));
+  }
+  Item record{{"clean", clean}, {"figures", AttributeValue::Map(std::move(figures))}};
+  batch->Put(storage::Space::kCatalog, kTallyKey, record.flat());
+}
+
+Result<bool> Engine::LoadTallies() {
+  std::string bytes;
+  HF_TRY(bool found,
+         kv_->Get(storage::Space::kCatalog, kTallyKey, nullptr, storage::Wait::kMayBlock, &bytes));
+  if (!found) return catalog_.size() == 0;
+  if (!value::IsWellFormedItem(bytes)) return false;
+  AttributeMap record = Item::FromFlat(std::move(bytes)).ToMap();
+  const AttributeMap figures = record["figures"].AsMap();
+  auto load = [&](ObjectId id, Tally* tally) {
+    auto figure = figures.find(std::to_string(id));
+    if (figure == figures.end()) return;
+    tally->count = figure->second.AsList()[0].AsInt64().value_or(0);
+    tally->bytes = figure->second.AsList()[1].AsInt64().value_or(0);
+  };
+  for (const TablePtr& table : catalog_.All()) {
+    SchemaPtr schema = table->schema();
+    load(schema->id, &table->tally);
+    for (const IndexSchema& index : schema->indexes) load(index.id, table->IndexTally(index.id));
+  }
+  return record["clean"].AsBool();
+}
+
+// What the last run began and could not end.
+void Engine::ResumeUnfinished() {
+  for (const TablePtr& table : catalog_.All()) {
+    SchemaPtr schema = table->schema();
+    if (schema->status == TableStatus::kDeleting) {
+      if (Status dropped = DropTable(table); !dropped) {
+        HF_LOG(*log_, kError, "cannot drop table", {"table", schema->name},
+               {"error", dropped.error().ToString()});
+      }
+      continue;
+    }
+    if (schema->status != TableStatus::kActive) {
+      Status settled = ChangeSchema(table, [](TableSchema* edited) -> Status {
+        edited->status = TableStatus::kActive;
+        return Ok{};
+      });
+      HF_ASSERT(settled.has_value() || settled.error().code() != ErrorCode::kValidation);
+    }
+    for (const IndexSchema& index : schema->indexes) {
+      if (index.status == IndexStatus::kCreating) backfiller_->Add(table, index.id);
+    }
+    if (schema->ttl_status == TimeToLiveStatus::kEnabling) backfiller_->Add(table, schema->id);
+  }
+  if (!figures_are_exact_ && kv_->stats().disk_bytes <= kRecountBytesMax) {
+    housekeeper_->After(0, [this] {
+      for (const TablePtr& table : catalog_.All()) {
+        SchemaPtr schema = table->schema();
+        Status counted = Recount(kv_.get(), table.get(), schema->id);
+        for (const IndexSchema& index : schema->indexes) {
+          if (counted && index.status == IndexStatus::kActive)
+            counted = Recount(kv_.get(), table.get(), index.id);
+        }
+        if (!counted) HF_LOG(*log_, kWarning, "recount failed", {"error", counted.error().ToString()});
+      }
+    });
+  }
+}
+
+View Engine::NewView(Reads reads) const {
+  std::shared_ptr<const Published> published = committer_->published();
+  if (published->snapshot == nullptr && reads == Reads::kMany) {
+    auto fixed = std::make_shared<Published>(*published);
+    fixed->snapshot = kv_->TakeSnapshot();
+    return View(std::move(fixed));
+  }
+  return View(std::move(published));
+}
+
+Result<TablePtr> Engine::CreateTable(TableSchema schema) {
+  base::MutexLock ddl(&ddl_mu_);
+  if (catalog_.Find(schema.name) != nullptr) {
+    return Error(ErrorCode::kResourceInUse, "Table already exists: " + schema.name);
+  }
+  if (catalog_.size() >= limits::kTablesMax) {
+    return Error(ErrorCode::kLimitExceeded, "Subscriber limit exceeded: the store already has " +
+                                                std::to_string(limits::kTablesMax) + " tables");
+  }
+  HF_CHECK_OK(committer_->CheckWritable());
+  schema.id = next_id_++;
+  for (IndexSchema& index : schema.indexes) index.id = next_id_++;
+  schema.uuid = random_.Uuid();
+  schema.created_millis = clock_->NowMillis();
+  schema.Derive();
+  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+  HF_CHECK_OK(SaveMeta(batch.get()));
+  batch->Put(storage::Space::kCatalog, TableRecordKey(schema.id), EncodeSchema(schema));
+  Stamp stamp = committer_->Begin();
+  Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
+  committer_->End(stamp);
+  HF_CHECK_OK(std::move(written));
+  auto table = std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)));
+  bool added = catalog_.Add(table);
+  HF_ASSERT(added);
+  return table;
+}
+
+Status Engine::DropTable(const TablePtr& table) {
+  base::MutexLock ddl(&ddl_mu_);
+  base::WriterLock gate(&table->gate);
+  if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
+  SchemaPtr schema = table->schema();
+  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+  batch->Delete(storage::Space::kCatalog, TableRecordKey(schema->id));
+  batch->Delete(storage::Space::kCatalog, BackfillCursorKey(schema->id));
+  for (storage::Space space : {storage::Space::kItems, storage::Space::kTtl, storage::Space::kChanges}) {
+    batch->DeleteRange(space, ObjectRange(schema->id));
+  }
+  for (const IndexSchema& index : schema->indexes) {
+    batch->DeleteRange(storage::Space::kIndexes, ObjectRange(index.id));
+    batch->Delete(storage::Space::kCatalog, BackfillCursorKey(index.id));
+  }
+  Stamp stamp = committer_->Begin();
+  Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
+  committer_->End(stamp);
+  HF_CHECK_OK(std::move(written));
+  table->dropped = true;
+  catalog_.Remove(schema->name);
+  return Ok{};
+}
+
+Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(TableSchema*)>& edit) {
+  base::MutexLock ddl(&ddl_mu_);
+  HF_CHECK_OK(committer_->CheckWritable());
+  SchemaPtr old = table->schema();
+  TableSchema edited = *old;
+  HF_CHECK_OK(edit(&edited));
+  std::vector<ObjectId> to_fill;
+  for (IndexSchema& index : edited.indexes) {
+    if (index.id != 0) continue;
+    index.id = next_id_++;
+    to_fill.push_back(index.id);
+  }
+  bool ttl_starts = edited.ttl_status == TimeToLiveStatus::kEnabling && old->ttl_status != edited.ttl_status;
+  if (ttl_starts) to_fill.push_back(edited.id);
+  edited.Derive();
+
+  {
+    base::WriterLock gate(&table->gate);
+    if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
+    std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+    HF_CHECK_OK(SaveMeta(batch.get()));
+    batch->Put(storage::Space::kCatalog, TableRecordKey(edited.id), EncodeSchema(edited));
+    for (const IndexSchema& index : old->indexes) {
+      if (edited.FindIndexById(index.id) != nullptr) continue;
+      batch->DeleteRange(storage::Space::kIndexes, ObjectRange(index.id));
+      batch->Delete(storage::Space::kCatalog, BackfillCursorKey(index.id));
+    }
+    if (old->ttl_enabled() && !edited.ttl_enabled()) {
+      batch->DeleteRange(storage::Space::kTtl, ObjectRange(edited.id));
+      batch->Delete(storage::Space::kCatalog, BackfillCursorKey(edited.id));
+    }
+    Stamp stamp = committer_->Begin();
+    Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
+    committer_->End(stamp);
+    HF_CHECK_OK(std::move(written));
+    table->Activate(std::make_shared<const TableSchema>(std::move(edited)));
+  }
+  for (ObjectId target : to_fill) backfiller_->Add(table, target);
+  return Ok{};
+}
+
+void Engine::Settle(std::function<void()> then) {
+  if (options_.transient_status_millis == 0) {
+    then();
+  } else {
+    housekeeper_->After(options_.transient_status_millis, std::move(then));
+  }
+}
+
+Status Engine::RunHousekeeping() {
+  return housekeeper_->RunOnce();
+}
+void Engine::WaitForBackfills() {
+  backfiller_->WaitIdle();
+}
+double Engine::BackfillProgress(ObjectId id) const {
+  return backfiller_->Progress(id);
+}
+uint64_t Engine::expired_items() const {
+  return housekeeper_->expired_items();
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,148 @@
+// The database itself: tables and items on a storage, without any protocol. Operations (src/ops/) speak to
+// this.
+//
+// Reading: take a View, read as often as you like, all from one published state.
+// Writing: writer().Write, then committer().WhenDurable before anybody is told.
+// Tables: CreateTable, DropTable, ChangeSchema; each returns when the change is in force, durable after
+// WaitDurable.
+//
+// Thread-safe. Destruction needs all calls to have returned.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "engine/catalog/catalog.h"
+#include "engine/change/change_log.h"
+#include "engine/commit/committer.h"
+#include "engine/item/key_locks.h"
+#include "engine/item/write.h"
+#include "holdfast/options.h"
+#include "storage/kv.h"
+
+namespace rocksdb {
+class FileSystem;
+}
+
+namespace holdfast::engine {
+
+class Backfiller;
+class Housekeeper;
+
+struct EngineOptions {
+  Options options;
+  const base::Clock* clock = nullptr;  // null: the system's
+  const base::Log* log = nullptr;      // null: silence
+  uint64_t seed = 0;                   // of every random choice; 0: the operating system's
+  // Beneath every file of the store, for tests that cut the power.
+  std::shared_ptr<rocksdb::FileSystem> file_system;
+  // Sweeps and other housekeeping happen only when RunHousekeeping() is called.
+  bool manual_housekeeping = false;
+};
+
+// A state of the store to read from, held for as long as somebody reads.
+class View {
+ public:
+  explicit View(std::shared_ptr<const Published> published) : published_(std::move(published)) {}
+  const storage::Snapshot* snapshot() const { return published_->snapshot.get(); }
+
+ private:
+  std::shared_ptr<const Published> published_;
+};
+
+class Engine {
+ public:
+  static Result<std::unique_ptr<Engine>> Open(const EngineOptions& options);
+  ~Engine();
+
+  // --- reading ---
+  enum class Reads : uint8_t { kOne, kMany };
+  // kMany holds one state across several reads even where no sync decides what may be seen.
+  View NewView(Reads reads) const;
+  // The stored form of an item.
+  Result<bool> Get(ByteView item_key, const View& view, storage::Wait wait, std::string* stored) const {
+    return kv_->Get(storage::Space::kItems, item_key, view.snapshot(), wait, stored);
+  }
+
+  // --- tables ---
+  // Assigns ids to the table and its indexes. kResourceInUse when the name is taken.
+  Result<TablePtr> CreateTable(TableSchema schema);
+  Status DropTable(const TablePtr& table);
+  // Puts an edited copy of the schema in force while no write is under way. An index that is new (id 0) gets
+  // an id and is filled in the background; entries of an index that disappears are removed.
+  Status ChangeSchema(const TablePtr& table, const std::function<Status(TableSchema*)>& edit);
+  // Runs `then` after options().transient_status_millis, at once when that is 0.
+  void Settle(std::function<void()> then);
+
+  Catalog& catalog() { return catalog_; }
+  Committer& committer() { return *committer_; }
+  ItemWriter& writer() { return *writer_; }
+  ChangeLog& change_log() { return *change_log_; }
+  storage::Kv& kv() const { return *kv_; }
+  const base::Clock& clock() const { return *clock_; }
+  base::Random& random() { return random_; }
+  const base::Log& log() const { return *log_; }
+  const Options& options() const { return options_; }
+
+  // Sweeps, trims, saves figures: what the background thread does every so often, done now.
+  Status RunHousekeeping();
+  // Returns when no index or TTL backfill is under way.
+  void WaitForBackfills();
+  // Share of the items that the backfill of index (or TTL table) `id` has passed, 0 to 1; 1 when none is
+  // under way.
+  double BackfillProgress(ObjectId id) const;
+  // Items the sweeper has removed since the store was opened.
+  uint64_t expired_items() const;
+
+ private:
+  friend class Backfiller;
+  friend class Housekeeper;
+
+  Engine(const EngineOptions& options);
+  Status Load();
+  Status SaveMeta(storage::Batch* batch) HF_REQUIRES(ddl_mu_);
+  void SaveTallies(bool clean, storage::Batch* batch) HF_REQUIRES(ddl_mu_);
+  // Returns whether the last run ended cleanly, so that the figures are exact.
+  Result<bool> LoadTallies();
+  void ResumeUnfinished();
+
+  const Options options_;
+  base::SystemClock system_clock_;
+  const base::Clock* const clock_;
+  base::Log silence_{base::LogLevel::kNone};
+  const base::Log* const log_;
+  base::Random random_;
+
+  int lock_fd_ = -1;
+  std::unique_ptr<storage::Kv> kv_;
+  KeyLocks locks_;
+  Catalog catalog_;
+  std::unique_ptr<Committer> committer_;
+  std::unique_ptr<ItemWriter> writer_;
+  std::unique_ptr<ChangeLog> change_log_;
+
+  base::Mutex ddl_mu_;  // one change of the catalog at a time; before every gate
+  ObjectId next_id_ HF_GUARDED_BY(ddl_mu_) = 1;
+  uint64_t number_ceiling_ HF_GUARDED_BY(ddl_mu_) = 0;
+  bool figures_are_exact_ = true;  // set by Load
+
+  std::unique_ptr<Backfiller> backfiller_;
+  std::unique_ptr<Housekeeper> housekeeper_;
+};
+
+// Keys of the catalog space. Stored on disk: never change.
+inline constexpr std::string_view kMetaKey = "meta";
+inline constexpr std::string_view kTallyKey = "tally";
+std::string TableRecordKey(ObjectId id);
+std::string BackfillCursorKey(ObjectId id);
+std::string TokenRecordKey(std::string_view token);
+// Expiry entries of idempotency tokens stand under this table id, which no table has.
+inline constexpr ObjectId kTokenTable = 0;
+
+}  // namespace holdfast::engine

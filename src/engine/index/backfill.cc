@@ -1,0 +1,165 @@
+#include "engine/index/backfill.h"
+
+#include <algorithm>
+
+#include "base/thread.h"
+#include "engine/engine.h"
+#include "engine/index/recount.h"
+#include "value/key_codec.h"
+
+namespace holdfast::engine {
+namespace {
+
+// Items per step: long enough to share the cost of a batch, short enough that a writer who wants one of the
+// locked keys does not notice.
+constexpr size_t kStepItems = 128;
+
+}  // namespace
+
+Backfiller::Backfiller(Engine* engine) : engine_(engine), thread_([this] { Run(); }) {}
+
+Backfiller::~Backfiller() {
+  {
+    base::MutexLock lock(&mu_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+}
+
+void Backfiller::Add(TablePtr table, ObjectId target) {
+  base::MutexLock lock(&mu_);
+  progress_[target] = 0;
+  jobs_.push_back({std::move(table), target});
+  changed_.NotifyAll();
+}
+
+void Backfiller::WaitIdle() {
+  base::MutexLock lock(&mu_);
+  while (!jobs_.empty() && !stop_) changed_.Wait(&mu_);
+}
+
+double Backfiller::Progress(ObjectId target) const {
+  base::MutexLock lock(&mu_);
+  auto found = progress_.find(target);
+  return found == progress_.end() ? 1 : found->second;
+}
+
+bool Backfiller::stopping() const {
+  base::MutexLock lock(&mu_);
+  return stop_;
+}
+
+void Backfiller::Run() {
+  base::NameThread("backfill");
+  base::LowerThreadPriority();
+  while (true) {
+    Job job;
+    {
+      base::MutexLock lock(&mu_);
+      while (jobs_.empty() && !stop_) changed_.Wait(&mu_);
+      if (stop_) return;
+      job = jobs_.front();
+    }
+    if (Status filled = Fill(job); !filled) {
+      // The cursor is saved: the next start of the store tries again.
+      HF_LOG(engine_->log(), kError, "backfill failed", {"table", job.table->schema()->name},
+             {"error", filled.error().ToString()});
+    }
+    base::MutexLock lock(&mu_);
+    jobs_.pop_front();
+    progress_.erase(job.target);
+    changed_.NotifyAll();
+  }
+}
+
+Status Backfiller::Fill(const Job& job) {
+  std::string cursor;
+  HF_CHECK_OK(engine_->kv()
+                  .Get(storage::Space::kCatalog, BackfillCursorKey(job.target), nullptr,
+                       storage::Wait::kMayBlock, &cursor)
+                  .transform([](bool) { return Ok{}; }));
+  bool done = false;
+  while (!done) {
+    if (stopping()) return Ok{};
+    HF_CHECK_OK(Step(job, &cursor, &done));
+    if (cursor.size() >= 6) {
+      base::MutexLock lock(&mu_);
+      progress_[job.target] = static_cast<double>(base::ReadBigEndian(ByteView(cursor).substr(4), 2)) / 65536;
+    }
+  }
+  return Finish(job);
+}
+
+Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
+  storage::Kv& kv = engine_->kv();
+  base::ReaderLock gate(&job.table->gate);
+  if (job.table->dropped) return *done = true, OkStatus();
+  std::shared_ptr<const ActiveSchema> active = job.table->active();
+  const IndexMaintainer* maintainer = nullptr;
+  if (job.target == active->schema->id) maintainer = active->ttl.get();
+  for (const auto& index : active->indexes) {
+    if (index->index().id == job.target) maintainer = index.get();
+  }
+  if (maintainer == nullptr) return *done = true, OkStatus();  // dropped, or switched off again
+
+  // Which keys come next; then, with those locked, what is under them now.
+  storage::Range range = ObjectRange(active->schema->id);
+  if (!cursor->empty()) range.lower = *cursor + '\0';
+  std::vector<std::string> keys;
+  auto names = kv.Iterate(storage::Space::kItems, range, nullptr, storage::Wait::kMayBlock);
+  for (names->SeekToFirst(); names->Valid() && keys.size() < kStepItems; names->Next()) {
+    keys.emplace_back(names->key());
+  }
+  HF_CHECK_OK(names->status());
+  if (keys.empty()) return *done = true, OkStatus();
+  std::vector<ByteView> lock_keys(keys.begin(), keys.end());
+  KeyLocks::Held held;
+  while (engine_->locks_.Acquire(lock_keys, std::chrono::steady_clock::now() + std::chrono::seconds(1),
+                                 &held) != KeyLocks::kAll) {
+    held.Release();
+    if (stopping()) return Ok{};
+  }
+
+  std::unique_ptr<storage::Batch> batch = kv.NewBatch();
+  auto items = kv.Iterate(storage::Space::kItems, {keys.front(), keys.back() + '\0'}, nullptr,
+                          storage::Wait::kMayBlock);
+  auto next = keys.begin();
+  for (items->SeekToFirst(); items->Valid(); items->Next()) {
+    while (next != keys.end() && *next < items->key()) ++next;
+    if (next == keys.end() || *next != items->key()) continue;  // written since, with the new schema
+    StoredItem stored = DecodeStored(items->value());
+    ItemChange change{active->schema.get(), items->key(), nullptr, &stored, {}, false, 0};
+    maintainer->Update(change, batch.get());
+  }
+  HF_CHECK_OK(items->status());
+  *cursor = keys.back();
+  batch->Put(storage::Space::kCatalog, BackfillCursorKey(job.target), *cursor);
+  Stamp stamp = engine_->committer().Begin();
+  Status written = kv.Write(batch.get(), storage::Wait::kMayBlock);
+  engine_->committer().End(stamp);
+  return written;
+}
+
+Status Backfiller::Finish(const Job& job) {
+  // Every entry must be durable and published before readers are sent to them.
+  HF_CHECK_OK(engine_->committer().WaitDurable());
+  // Writes that met half-filled entries could not keep the figures.
+  if (job.target != job.table->schema()->id)
+    HF_CHECK_OK(Recount(&engine_->kv(), job.table.get(), job.target));
+  HF_CHECK_OK(engine_->ChangeSchema(job.table, [&](TableSchema* schema) -> Status {
+    for (IndexSchema& index : schema->indexes) {
+      if (index.id == job.target) index.status = IndexStatus::kActive;
+    }
+    if (job.target == schema->id && schema->ttl_status == TimeToLiveStatus::kEnabling) {
+      schema->ttl_status = TimeToLiveStatus::kEnabled;
+    }
+    return Ok{};
+  }));
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  batch->Delete(storage::Space::kCatalog, BackfillCursorKey(job.target));
+  HF_CHECK_OK(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+  return engine_->committer().WaitDurable();
+}
+
+}  // namespace holdfast::engine

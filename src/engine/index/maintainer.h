@@ -1,0 +1,73 @@
+// Whatever is derived from a table's items: secondary indexes, expiry entries, the change log. Each kind is
+// one class with one method, called for every item written, on the one write path, inside the item's own
+// batch. So a derived entry can never be newer or older than its item.
+//
+// To add a kind: implement IndexMaintainer and add it to MaintainersOf(). Backfill, crash tests and the
+// rebuild check pick it up.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/catalog/schema.h"
+#include "engine/commit/committer.h"
+#include "engine/item/stored_item.h"
+#include "storage/kv.h"
+
+namespace holdfast::engine {
+
+// One item, before and after.
+struct ItemChange {
+  const TableSchema* table;
+  ByteView item_key;      // its storage key
+  const StoredItem* old;  // null: was not there
+  const StoredItem* now;  // null: is gone
+  Stamp stamp;
+  bool by_ttl = false;   // the sweeper's doing
+  uint32_t ordinal = 0;  // position within the commit
+};
+
+// What a maintainer did, for capacity figures and counts.
+struct MaintainerEffect {
+  double write_units = 0;
+  bool touched = false;
+  int64_t count_delta = 0;
+  int64_t bytes_delta = 0;
+};
+
+class IndexMaintainer {
+ public:
+  virtual ~IndexMaintainer() = default;
+  // Adds to `batch` what turns the derived entries of `change.old` into those of `change.now`. Must give the
+  // same result when called again, and tolerate entries that are already there or not yet there: a backfill
+  // may be under way.
+  virtual MaintainerEffect Update(const ItemChange& change, storage::Batch* batch) const = 0;
+};
+
+// Local and global secondary indexes. `index` must outlive the maintainer.
+class SecondaryIndexMaintainer final : public IndexMaintainer {
+ public:
+  explicit SecondaryIndexMaintainer(const IndexSchema* index) : index_(index) {}
+  MaintainerEffect Update(const ItemChange& change, storage::Batch* batch) const override;
+  const IndexSchema& index() const { return *index_; }
+
+ private:
+  const IndexSchema* const index_;
+};
+
+// Expiry entries, by which the sweeper finds what has expired.
+class TtlMaintainer final : public IndexMaintainer {
+ public:
+  MaintainerEffect Update(const ItemChange& change, storage::Batch* batch) const override;
+};
+
+// What one index stores of an item, or nothing when the item is not in it.
+struct IndexEntry {
+  std::string key;
+  std::string value;  // as stored
+  size_t size = 0;
+};
+std::optional<IndexEntry> MakeIndexEntry(const TableSchema& table, const IndexSchema& index,
+                                         const StoredItem& item);
+
+}  // namespace holdfast::engine

@@ -1,0 +1,30 @@
+#include "engine/index/recount.h"
+
+#include "engine/item/stored_item.h"
+
+namespace holdfast::engine {
+
+Status Recount(storage::Kv* kv, Table* table, ObjectId target) {
+  bool is_table = target == table->schema()->id;
+  Tally* tally = is_table ? &table->tally : table->IndexTally(target);
+  std::shared_ptr<const storage::Snapshot> snapshot;
+  {
+    // No write is under way: each is either in the snapshot or will be added to the tally.
+    base::WriterLock gate(&table->gate);
+    snapshot = kv->TakeSnapshot();
+    tally->count = 0;
+    tally->bytes = 0;
+  }
+  int64_t count = 0, bytes = 0;
+  auto it = kv->Iterate(is_table ? storage::Space::kItems : storage::Space::kIndexes, ObjectRange(target),
+                        snapshot.get(), storage::Wait::kMayBlock);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    ++count;
+    bytes += static_cast<int64_t>(DecodeStored(it->value()).size);
+  }
+  HF_CHECK_OK(it->status());
+  tally->Add(count, bytes);
+  return Ok{};
+}
+
+}  // namespace holdfast::engine

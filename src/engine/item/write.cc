@@ -1,0 +1,215 @@
+#include "engine/item/write.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+
+namespace holdfast::engine {
+namespace {
+
+// A transaction that cannot have its keys by then reports the conflict; a single write on an I/O thread moves
+// to a thread that may wait; others wait as long as it takes.
+constexpr auto kTransactionPatience = std::chrono::milliseconds(10);
+constexpr auto kInlinePatience = std::chrono::microseconds(50);
+
+KeyLocks::Deadline DeadlineFor(const WriteOptions& options) {
+  auto now = std::chrono::steady_clock::now();
+  if (options.wait == storage::Wait::kNever) return now + kInlinePatience;
+  if (options.atomicity == Atomicity::kAll) return now + kTransactionPatience;
+  return now + std::chrono::hours(1);
+}
+
+// Holds the gates of several tables for reading, in order of table id.
+class Gates {
+ public:
+  ~Gates() HF_NO_THREAD_SAFETY_ANALYSIS {
+    for (Table* table : held_) table->gate.UnlockShared();
+  }
+
+  Status Enter(const std::vector<WriteAction>& actions, storage::Wait wait) HF_NO_THREAD_SAFETY_ANALYSIS {
+    std::vector<Table*> tables;
+    tables.reserve(actions.size());
+    for (const WriteAction& action : actions) {
+      if (tables.empty() || tables.back() != action.table) tables.push_back(action.table);
+    }
+    if (tables.size() > 1) {
+      std::sort(tables.begin(), tables.end(),
+                [](Table* a, Table* b) { return a->schema()->id < b->schema()->id; });
+      tables.erase(std::unique(tables.begin(), tables.end()), tables.end());
+    }
+    for (Table* table : tables) {
+      if (wait == storage::Wait::kNever) {
+        if (!table->gate.TryLockShared()) return Error(ErrorCode::kWouldBlock, "the table is changing");
+      } else {
+        table->gate.LockShared();
+      }
+      held_.push_back(table);
+      if (table->dropped) return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+    }
+    return Ok{};
+  }
+
+ private:
+  std::vector<Table*> held_;
+};
+
+}  // namespace
+
+// The state of one call.
+class ItemWriter::Run {
+ public:
+  Run(ItemWriter* writer, const std::vector<WriteAction>& actions, const WriteOptions& options)
+      : writer_(writer), actions_(actions), options_(options) {}
+
+  Result<Written> Execute() {
+    HF_CHECK_OK(writer_->committer_->CheckWritable());
+    HF_CHECK_OK(gates_.Enter(actions_, options_.wait));
+    written_.conflict = LockKeys();
+    if (written_.conflict != KeyLocks::kAll) {
+      if (options_.wait == storage::Wait::kNever)
+        return Error(ErrorCode::kWouldBlock, "the item is being written");
+      written_.all_applied = false;
+      return std::move(written_);
+    }
+    if (options_.under_lock) HF_CHECK_OK(options_.under_lock(nullptr, nullptr));
+    HF_CHECK_OK(Decide());
+    if (!written_.all_applied) return std::move(written_);
+    HF_CHECK_OK(Commit());
+    return std::move(written_);
+  }
+
+ private:
+  size_t LockKeys() {
+    std::vector<ByteView> keys;
+    keys.reserve(actions_.size() + 1);
+    for (const WriteAction& action : actions_) keys.emplace_back(action.item_key);
+    if (!options_.extra_lock.empty()) keys.emplace_back(options_.extra_lock);
+    return writer_->locks_->Acquire(keys, DeadlineFor(options_), &locks_);
+  }
+
+  Status Decide() {
+    written_.outcomes.resize(actions_.size());
+    actives_.reserve(actions_.size());
+    for (size_t i = 0; i < actions_.size(); ++i) {
+      bool same_table = i > 0 && actions_[i].table == actions_[i - 1].table;
+      actives_.push_back(same_table ? actives_.back() : actions_[i].table->active());
+      HF_CHECK_OK(DecideOne(actions_[i], &written_.outcomes[i]));
+      // DynamoDB goes on past a failed condition, but a request that does not fit its item ends the
+      // evaluation.
+      if (written_.outcomes[i].error) break;
+    }
+    return Ok{};
+  }
+
+  Status DecideOne(const WriteAction& action, WriteOutcome* outcome) {
+    outcome->schema = actives_.back()->schema;
+    std::string stored;
+    HF_TRY(bool found,
+           writer_->kv_->Get(storage::Space::kItems, action.item_key, nullptr, options_.wait, &stored));
+    std::optional<value::MapView> old;
+    if (found) {
+      StoredItem item = DecodeStored(stored);
+      outcome->old_size = item.size;
+      stored.erase(0, stored.size() - item.flat.size());
+      outcome->old = Item::FromFlat(std::move(stored));
+      old.emplace(*outcome->old);
+    }
+    Result<Change> change = action.mutation->Apply(old ? &*old : nullptr);
+    if (!change) {
+      if (options_.atomicity == Atomicity::kEach) return change.error();
+      outcome->error = change.error();
+      written_.all_applied = false;
+      return Ok{};
+    }
+    outcome->kind = change->kind;
+    if (change->kind == Change::Kind::kConditionFailed) written_.all_applied = false;
+    if (change->kind != Change::Kind::kPut) return Ok{};
+    outcome->now = std::move(change->item);
+    outcome->now_size = value::ItemSize(value::MapView(outcome->now));
+    HF_ASSERT(outcome->now_size <=
+              limits::kItemSizeBytesMax);  // mutations refuse larger ones in their own words
+    // The same bytes again: nothing to write, nothing to tell anyone.
+    if (outcome->old && *outcome->old == outcome->now) outcome->kind = Change::Kind::kNone;
+    return Ok{};
+  }
+
+  Status Commit() {
+    std::unique_ptr<storage::Batch> batch = writer_->kv_->NewBatch();
+    WriteOptions::Extras extras;
+    if (options_.under_lock) HF_CHECK_OK(options_.under_lock(&written_.outcomes, &extras));
+    Stamp stamp = writer_->committer_->Begin();
+    for (size_t i = 0; i < actions_.size(); ++i) AddToBatch(i, stamp, batch.get());
+    for (const WriteOptions::Extra& extra : extras) batch->Put(extra.space, extra.key, extra.value);
+    for (const WriteOptions::ExtraDelete& extra : options_.extra_deletes)
+      batch->Delete(extra.space, extra.key);
+    Status written = Ok{};
+    if (!batch->empty()) written = writer_->kv_->Write(batch.get(), options_.wait);
+    writer_->committer_->End(stamp);
+    HF_CHECK_OK(std::move(written));
+    for (size_t i = 0; i < actions_.size(); ++i) Count(i);
+    return Ok{};
+  }
+
+  void AddToBatch(size_t i, const Stamp& stamp, storage::Batch* batch) {
+    WriteOutcome& outcome = written_.outcomes[i];
+    const ActiveSchema& active = *actives_[i];
+    bool puts = outcome.kind == Change::Kind::kPut;
+    bool deletes = outcome.kind == Change::Kind::kDelete && outcome.old;
+    effects_.emplace_back();
+    outcome.index_units.assign(active.indexes.size(), -1);
+    if (!puts && !deletes) return;
+
+    StoredItem old, now;
+    if (outcome.old) old = {outcome.old_size, outcome.old->flat()};
+    if (puts) now = {outcome.now_size, outcome.now.flat()};
+    ItemChange change{active.schema.get(),
+                      actions_[i].item_key,
+                      outcome.old ? &old : nullptr,
+                      puts ? &now : nullptr,
+                      stamp,
+                      options_.by_ttl,
+                      static_cast<uint32_t>(i)};
+    if (puts) {
+      batch->Put(storage::Space::kItems, actions_[i].item_key, EncodeStored(now.size, now.flat));
+    } else {
+      batch->Delete(storage::Space::kItems, actions_[i].item_key);
+    }
+    for (size_t k = 0; k < active.indexes.size(); ++k) {
+      MaintainerEffect effect = active.indexes[k]->Update(change, batch);
+      if (effect.touched) outcome.index_units[k] = effect.write_units;
+      effects_.back().push_back(effect);
+    }
+    if (active.ttl != nullptr) active.ttl->Update(change, batch);
+    if (actions_[i].table->log_consumers.load(std::memory_order_relaxed) > 0)
+      ChangeLog::Append(change, batch);
+  }
+
+  void Count(size_t i) {
+    const WriteOutcome& outcome = written_.outcomes[i];
+    if (effects_[i].empty() && outcome.kind != Change::Kind::kPut && outcome.kind != Change::Kind::kDelete)
+      return;
+    bool puts = outcome.kind == Change::Kind::kPut;
+    int64_t before = outcome.old ? 1 : 0;
+    actions_[i].table->tally.Add((puts ? 1 : 0) - before, static_cast<int64_t>(puts ? outcome.now_size : 0) -
+                                                              static_cast<int64_t>(outcome.old_size));
+    for (size_t k = 0; k < effects_[i].size(); ++k) {
+      actives_[i]->index_tallies[k]->Add(effects_[i][k].count_delta, effects_[i][k].bytes_delta);
+    }
+  }
+
+  ItemWriter* const writer_;
+  const std::vector<WriteAction>& actions_;
+  const WriteOptions& options_;
+  Gates gates_;           // let go last
+  KeyLocks::Held locks_;  // then the keys
+  std::vector<std::shared_ptr<const ActiveSchema>> actives_;
+  std::vector<std::vector<MaintainerEffect>> effects_;
+  Written written_;
+};
+
+Result<ItemWriter::Written> ItemWriter::Write(const std::vector<WriteAction>& actions,
+                                              const WriteOptions& options) {
+  return Run(this, actions, options).Execute();
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,124 @@
+#include "engine/store_directory.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+namespace holdfast::engine {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLockFile = "holdfast.lock";
+constexpr const char* kFormatFile = "FORMAT";
+constexpr const char* kFormatPrefix = "holdfast store, format ";
+
+Error IoError(const std::string& what) {
+  return Error(ErrorCode::kIo, what + ": " + std::strerror(errno));
+}
+
+std::string HolderOf(const fs::path& lock_file) {
+  std::ifstream in(lock_file);
+  std::string pid;
+  std::getline(in, pid);
+  return pid.empty() ? "another process" : "process " + pid;
+}
+
+Result<int> Lock(const fs::path& lock_file, const std::string& directory) {
+  int fd = ::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return IoError("cannot open " + lock_file.string());
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    ::close(fd);
+    return Error(ErrorCode::kLocked, directory + " is in use by " + HolderOf(lock_file) +
+                                         "; a store can be open in one process at a time");
+  }
+  std::string pid = std::to_string(::getpid()) + "\n";
+  bool noted =
+      ::ftruncate(fd, 0) == 0 && ::pwrite(fd, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  static_cast<void>(noted);  // only for the message above
+  return fd;
+}
+
+Status CheckFormat(const fs::path& format_file, const std::string& directory) {
+  std::ifstream in(format_file);
+  std::string line;
+  std::getline(in, line);
+  if (line.rfind(kFormatPrefix, 0) != 0) {
+    return Error(ErrorCode::kCorruption, format_file.string() + " is damaged: it should read \"" +
+                                             kFormatPrefix + std::to_string(kFormatVersion) + "\"");
+  }
+  int version = std::atoi(line.c_str() + std::strlen(kFormatPrefix));
+  if (version > kFormatVersion) {
+    return Error(ErrorCode::kNewerFormat, directory + " was written by a later version of holdfast (format " +
+                                              std::to_string(version) + ", this one knows up to " +
+                                              std::to_string(kFormatVersion) + ")");
+  }
+  if (version < 1) return Error(ErrorCode::kCorruption, format_file.string() + " names no known format");
+  return Ok{};
+}
+
+bool IsEmptyBut(const fs::path& directory, const std::string& allowed) {
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().filename() != allowed) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool create) {
+  std::error_code failed;
+  fs::path path(directory);
+  if (!fs::exists(path, failed)) {
+    if (!create) return Error(ErrorCode::kIo, "there is no store at " + directory);
+    if (!fs::create_directories(path, failed)) {
+      return Error(ErrorCode::kIo, "cannot create " + directory + ": " + failed.message());
+    }
+  }
+  HF_TRY(int fd, Lock(path / kLockFile, directory));
+  StoreDirectory claimed{fd, !fs::exists(path / kFormatFile, failed)};
+  Status usable = Ok{};
+  if (!claimed.is_new) {
+    usable = CheckFormat(path / kFormatFile, directory);
+  } else if (!create) {
+    usable = Error(ErrorCode::kIo, "there is no store at " + directory);
+  } else if (!IsEmptyBut(path, kLockFile) && !fs::exists(path / "CURRENT", failed)) {
+    usable = Error(ErrorCode::kIo, directory +
+                                       " holds something that is not a holdfast store; name an empty or a "
+                                       "new directory");
+  }
+  if (!usable) {
+    ::close(fd);
+    return usable.error();
+  }
+  return claimed;
+}
+
+// Through a temporary name, synced, so that a cut leaves either no FORMAT or a whole one.
+Status MarkStoreDirectory(const std::string& directory) {
+  fs::path final_path = fs::path(directory) / kFormatFile;
+  fs::path temporary = fs::path(directory) / "FORMAT.new";
+  std::string line = kFormatPrefix + std::to_string(kFormatVersion) + "\n";
+  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return IoError("cannot write " + temporary.string());
+  bool written =
+      ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && ::fsync(fd) == 0;
+  ::close(fd);
+  if (!written) return IoError("cannot write " + temporary.string());
+  if (::rename(temporary.c_str(), final_path.c_str()) != 0)
+    return IoError("cannot write " + final_path.string());
+  int directory_fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (directory_fd < 0) return IoError("cannot open " + directory);
+  bool synced = ::fsync(directory_fd) == 0;
+  ::close(directory_fd);
+  if (!synced) return IoError("cannot sync " + directory);
+  return Ok{};
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,25 @@
+// The directory of a store, before RocksDB sees it: whose it is, which format it has, who has it open.
+#pragma once
+
+#include <string>
+
+#include "holdfast/result.h"
+
+namespace holdfast::engine {
+
+inline constexpr int kFormatVersion = 1;
+
+struct StoreDirectory {
+  int lock_fd = -1;     // closing it gives up the directory
+  bool is_new = false;  // no store was there
+};
+
+// Locks `directory`, creating it where allowed, and checks its FORMAT file. Refuses, saying why: a directory
+// that another process has open, one that holds something else, one written by a later version, one without a
+// store unless `create` is set.
+Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool create);
+
+// Writes FORMAT, once the store has been created.
+Status MarkStoreDirectory(const std::string& directory);
+
+}  // namespace holdfast::engine

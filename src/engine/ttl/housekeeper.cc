@@ -1,0 +1,153 @@
+#include "engine/ttl/housekeeper.h"
+
+#include "base/thread.h"
+#include "engine/engine.h"
+#include "engine/ttl/expiry.h"
+
+namespace holdfast::engine {
+namespace {
+
+constexpr size_t kSweepStep = 64;  // items removed by one write
+constexpr size_t kSweepRoundMax =
+    4096;  // items a table may lose in one round, so that every table gets its turn
+constexpr auto kFiguresInterval = std::chrono::seconds(10);
+
+// Deletes the item if it is still expired: its expiry may have been moved since the entry was read.
+class ExpireMutation final : public ItemMutation {
+ public:
+  ExpireMutation(std::string attribute, int64_t now_seconds)
+      : attribute_(std::move(attribute)), now_seconds_(now_seconds) {}
+
+  Result<Change> Apply(const value::MapView* old) const override {
+    if (old == nullptr) return Change{};
+    auto expiry = ExpirySeconds(*old, attribute_);
+    if (!expiry || !IsExpired(*expiry, now_seconds_)) return Change{};
+    return Change{Change::Kind::kDelete, {}};
+  }
+
+ private:
+  const std::string attribute_;
+  const int64_t now_seconds_;
+};
+
+}  // namespace
+
+Housekeeper::Housekeeper(Engine* engine, bool manual) : engine_(engine) {
+  if (!manual) thread_ = std::thread([this] { Run(); });
+}
+
+Housekeeper::~Housekeeper() {
+  {
+    base::MutexLock lock(&mu_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  RunTasks(/*all=*/true);
+}
+
+void Housekeeper::After(int64_t delay_millis, std::function<void()> task) {
+  base::MutexLock lock(&mu_);
+  tasks_.emplace(std::chrono::steady_clock::now() + std::chrono::milliseconds(delay_millis), std::move(task));
+  changed_.NotifyAll();
+}
+
+void Housekeeper::RunTasks(bool all) {
+  while (true) {
+    std::function<void()> task;
+    {
+      base::MutexLock lock(&mu_);
+      if (tasks_.empty() || (!all && tasks_.begin()->first > std::chrono::steady_clock::now())) return;
+      task = std::move(tasks_.begin()->second);
+      tasks_.erase(tasks_.begin());
+    }
+    task();
+  }
+}
+
+void Housekeeper::Run() {
+  base::NameThread("housekeeper");
+  auto interval = std::chrono::milliseconds(engine_->options().ttl_sweep_millis);
+  TimePoint next_round = std::chrono::steady_clock::now() + interval;
+  while (true) {
+    {
+      base::MutexLock lock(&mu_);
+      TimePoint wake = tasks_.empty() ? next_round : std::min(next_round, tasks_.begin()->first);
+      if (!stop_ && wake > std::chrono::steady_clock::now()) changed_.WaitUntil(&mu_, wake);
+      if (stop_) return;
+    }
+    RunTasks(/*all=*/false);
+    if (std::chrono::steady_clock::now() < next_round) continue;
+    if (Status done = RunOnce(); !done) {
+      HF_LOG(engine_->log(), kWarning, "housekeeping failed", {"error", done.error().ToString()});
+    }
+    next_round = std::chrono::steady_clock::now() + interval;
+  }
+}
+
+Status Housekeeper::RunOnce() {
+  base::MutexLock lock(&run_mu_);
+  int64_t now_seconds = engine_->clock().NowSeconds();
+  for (const TablePtr& table : engine_->catalog().All()) HF_CHECK_OK(SweepTable(table, now_seconds));
+  HF_CHECK_OK(SweepTokens(now_seconds));
+  HF_CHECK_OK(engine_->change_log().Trim());
+  if (std::chrono::steady_clock::now() - figures_saved_ >= kFiguresInterval) {
+    HF_CHECK_OK(SaveFigures());
+    figures_saved_ = std::chrono::steady_clock::now();
+  }
+  return Ok{};
+}
+
+Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds) {
+  SchemaPtr schema = table->schema();
+  if (schema->ttl_status != TimeToLiveStatus::kEnabled) return Ok{};
+  ExpireMutation expire(schema->ttl_attribute, now_seconds);
+  for (size_t swept = 0; swept < kSweepRoundMax;) {
+    std::vector<WriteAction> actions;
+    WriteOptions options{.by_ttl = true};
+    auto it = engine_->kv().Iterate(storage::Space::kTtl, ExpiryRange(schema->id, now_seconds), nullptr,
+                                    storage::Wait::kMayBlock);
+    for (it->SeekToFirst(); it->Valid() && actions.size() < kSweepStep; it->Next()) {
+      ExpiryEntry entry = ReadExpiryKey(it->key());
+      actions.push_back({table.get(), entry.item_key, &expire});
+      // An entry that no longer stands for its item goes in any case.
+      options.extra_deletes.push_back({storage::Space::kTtl, std::string(it->key())});
+    }
+    HF_CHECK_OK(it->status());
+    if (actions.empty()) break;
+    Result<ItemWriter::Written> written = engine_->writer().Write(actions, options);
+    if (!written) {
+      if (written.error().code() == ErrorCode::kResourceNotFound) return Ok{};  // the table was dropped
+      return written.error();
+    }
+    for (const WriteOutcome& outcome : written->outcomes) {
+      if (outcome.kind == Change::Kind::kDelete) expired_items_.fetch_add(1);
+    }
+    swept += actions.size();
+  }
+  return Ok{};
+}
+
+Status Housekeeper::SweepTokens(int64_t now_seconds) {
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  auto it = engine_->kv().Iterate(storage::Space::kTtl, ExpiryRange(kTokenTable, now_seconds), nullptr,
+                                  storage::Wait::kMayBlock);
+  size_t swept = 0;
+  for (it->SeekToFirst(); it->Valid() && swept < kSweepRoundMax; it->Next(), ++swept) {
+    batch->Delete(storage::Space::kTtl, it->key());
+    batch->Delete(storage::Space::kCatalog, TokenRecordKey(ReadExpiryKey(it->key()).item_key.substr(4)));
+  }
+  HF_CHECK_OK(it->status());
+  if (batch->empty()) return Ok{};
+  return engine_->kv().Write(batch.get(), storage::Wait::kMayBlock);
+}
+
+Status Housekeeper::SaveFigures() {
+  base::MutexLock ddl(&engine_->ddl_mu_);
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  HF_CHECK_OK(engine_->SaveMeta(batch.get()));
+  engine_->SaveTallies(/*clean=*/false, batch.get());
+  return engine_->kv().Write(batch.get(), storage::Wait::kMayBlock);
+}
+
+}  // namespace holdfast::engine

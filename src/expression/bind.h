@@ -1,0 +1,58 @@
+// Gives a parsed tree its meaning: placeholders become names and values, and what can be refused without
+// looking at an item is refused, in DynamoDB's order and words.
+//
+//   Scope scope(&request.expression_attribute_names, &request.expression_attribute_values);
+//   HF_TRY(Condition condition, Condition::Parse("ConditionExpression", text, &scope));
+//   HF_CHECK_OK(scope.CheckAllUsed());
+//
+// Thread safety: a Scope belongs to one request.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "expression/parse.h"
+#include "expression/tree.h"
+#include "holdfast/result.h"
+#include "holdfast/value.h"
+
+namespace holdfast::expression {
+
+using NameMap = std::map<std::string, std::string>;
+
+// The ExpressionAttributeNames and ExpressionAttributeValues of one request, and which of them were used.
+class Scope {
+ public:
+  // Either may be null: the request has none. Both must outlive everything bound through this scope.
+  Scope(const NameMap* names, const Item* values);
+
+  // The maps themselves: there is an expression to use them, they are not empty, keys are well-formed, values
+  // sound. `missing_expressions` says which parameters could have used the values: "ConditionExpression is
+  // null".
+  Status CheckMaps(bool any_expression, bool any_value_expression,
+                   std::string_view missing_expressions) const;
+  Status CheckAllUsed() const;
+
+  // Empty when not defined.
+  std::optional<std::string_view> Name(std::string_view placeholder);
+  std::optional<value::ValueView> Value(std::string_view placeholder);
+
+ private:
+  Status CheckNames() const;
+  Status CheckValues() const;
+
+  const NameMap* names_;
+  const Item* values_;
+  std::vector<bool> names_used_;
+  std::vector<bool> values_used_;
+};
+
+Status BindCondition(std::string_view what, Scope* scope, Tree* tree);
+// Names and values first; operands are checked after the paths have been compared with one another.
+Status BindUpdate(Scope* scope, ParsedUpdate* update);
+Status CheckUpdateOperands(ParsedUpdate* update);
+Status BindProjection(Scope* scope, ParsedProjection* projection);
+
+}  // namespace holdfast::expression

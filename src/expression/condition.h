@@ -1,0 +1,41 @@
+// ConditionExpression and FilterExpression: a yes or no about an item.
+//
+//   HF_TRY(Condition condition, Condition::Parse("ConditionExpression", text, &scope));
+//   bool holds = condition.Holds(item);
+//
+// Immutable; refers to the text and the values of its request, which must outlive it. Thread-safe.
+#pragma once
+
+#include <string_view>
+
+#include "expression/bind.h"
+#include "expression/tree.h"
+
+namespace holdfast::expression {
+
+class Condition {
+ public:
+  static Result<Condition> Parse(std::string_view what, std::string_view text, Scope* scope);
+
+  // Null is an item that does not exist: it has no attributes.
+  bool Holds(const value::MapView* item) const;
+  bool Holds(value::MapView item) const { return Holds(&item); }
+
+  const Tree& tree() const { return tree_; }
+  // Calls `visit(const Path&)` for each document path.
+  template <class Visit>
+  void ForEachPath(const Visit& visit) const {
+    for (const Node& node : tree_.nodes) {
+      if (node.op == Op::kPath) visit(node.path);
+    }
+  }
+
+ private:
+  explicit Condition(Tree tree) : tree_(std::move(tree)) {}
+  Tree tree_;
+};
+
+// a < b, a = b, … as DynamoDB compares: only values of one type, only S, N and B have an order.
+bool Compare(Op op, value::ValueView a, value::ValueView b);
+
+}  // namespace holdfast::expression

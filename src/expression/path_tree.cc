@@ -1,0 +1,120 @@
+#include "expression/path_tree.h"
+
+#include <algorithm>
+
+#include "expression/parse.h"
+
+namespace holdfast::expression {
+namespace {
+
+using value::FlatWriter;
+using value::MapView;
+using value::Type;
+using value::ValueView;
+
+template <class Key>
+PathNode* FindOrAdd(std::vector<std::pair<Key, PathNode>>* children, const Key& key) {
+  auto at = std::lower_bound(children->begin(), children->end(), key,
+                             [](const auto& child, const Key& k) { return child.first < k; });
+  if (at == children->end() || at->first != key) at = children->insert(at, {key, PathNode{}});
+  return &at->second;
+}
+
+// Any path that ends at or below `node`.
+int AnyLeaf(const PathNode& node) {
+  const PathNode* at = &node;
+  while (at->leaf == PathNode::kInner)
+    at = at->fields.empty() ? &at->elements[0].second : &at->fields[0].second;
+  return at->leaf;
+}
+
+// Whether anything under `node` exists in `value`; parents are kept only for what they hold.
+bool Touches(const PathNode& node, ValueView value) {
+  if (node.leaf != PathNode::kInner) return true;
+  if (value.type() == Type::kMap) {
+    MapView map = value.map();
+    return std::any_of(node.fields.begin(), node.fields.end(), [&](const auto& field) {
+      auto found = map.Find(field.first);
+      return found && Touches(field.second, *found);
+    });
+  }
+  if (value.type() == Type::kList) {
+    value::ContainerView list = value.entries();
+    return std::any_of(node.elements.begin(), node.elements.end(), [&](const auto& element) {
+      return element.first < list.size() &&
+             Touches(element.second, ValueView(list.Entry(static_cast<uint32_t>(element.first))));
+    });
+  }
+  return false;
+}
+
+void ProjectValue(const PathNode& node, ValueView value, FlatWriter* writer);
+
+void ProjectFields(const PathNode& node, MapView map, FlatWriter* writer) {
+  writer->BeginMap();
+  for (const auto& [name, child] : node.fields) {
+    auto found = map.Find(name);
+    if (!found || !Touches(child, *found)) continue;
+    writer->Name(name);
+    ProjectValue(child, *found, writer);
+  }
+  writer->EndMap();
+}
+
+void ProjectValue(const PathNode& node, ValueView value, FlatWriter* writer) {
+  if (node.leaf != PathNode::kInner) {
+    writer->Copy(value);
+  } else if (value.type() == Type::kMap) {
+    ProjectFields(node, value.map(), writer);
+  } else {
+    value::ContainerView list = value.entries();
+    writer->BeginList();
+    for (const auto& [position, child] : node.elements) {
+      if (position >= list.size()) break;
+      ValueView element(list.Entry(static_cast<uint32_t>(position)));
+      if (Touches(child, element)) ProjectValue(child, element, writer);
+    }
+    writer->EndList();
+  }
+}
+
+}  // namespace
+
+Result<PathTree> PathTree::Build(std::string_view what, std::vector<Path> paths) {
+  PathTree tree;
+  tree.paths_ = std::move(paths);
+  for (size_t i = 0; i < tree.paths_.size(); ++i) HF_CHECK_OK(tree.Insert(what, static_cast<int>(i)));
+  return tree;
+}
+
+Status PathTree::Insert(std::string_view what, int number) {
+  const Path& path = paths_[static_cast<size_t>(number)];
+  auto clash = [&](std::string_view how, int other) {
+    return InvalidExpression(
+        what, "Two document paths " + std::string(how) +
+                  " with each other; must remove or rewrite one of these paths; path one: " +
+                  PathText(paths_[static_cast<size_t>(other)]) + ", path two: " + PathText(path));
+  };
+  is_flat_ = is_flat_ && path.size() == 1;
+  PathNode* node = &root_;
+  for (const PathStep& step : path) {
+    if (node->leaf != PathNode::kInner) return clash("overlap", node->leaf);
+    if (step.is_position()) {
+      if (!node->fields.empty()) return clash("conflict", AnyLeaf(*node));
+      node = FindOrAdd(&node->elements, step.position);
+    } else {
+      if (!node->elements.empty()) return clash("conflict", AnyLeaf(*node));
+      node = FindOrAdd(&node->fields, step.name);
+    }
+  }
+  bool taken = node->leaf != PathNode::kInner || !node->fields.empty() || !node->elements.empty();
+  if (taken) return clash("overlap", AnyLeaf(*node));
+  node->leaf = number;
+  return Ok{};
+}
+
+void PathTree::Project(MapView item, FlatWriter* writer) const {
+  ProjectFields(root_, item, writer);
+}
+
+}  // namespace holdfast::expression

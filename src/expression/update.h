@@ -1,0 +1,39 @@
+// UpdateExpression: an item into its successor.
+//
+//   HF_TRY(Update update, Update::Parse(text, &scope));
+//   HF_TRY(Item changed, update.Apply(item));
+//
+// Every right-hand side reads the item as it was; the new item is written once, in one pass over the old.
+// Immutable; refers to the text and the values of its request, which must outlive it. Thread-safe.
+#pragma once
+
+#include <string_view>
+
+#include "expression/bind.h"
+#include "expression/path_tree.h"
+
+namespace holdfast::expression {
+
+class Update {
+ public:
+  static Result<Update> Parse(std::string_view text, Scope* scope);
+
+  // Fails, as DynamoDB does, where a path or an operand does not fit the item.
+  Result<Item> Apply(value::MapView old) const;
+
+  // The paths it touches, numbered like its clauses.
+  const PathTree& paths() const { return paths_; }
+  const std::vector<UpdateClause>& clauses() const { return parsed_.clauses; }
+  // True when it can only take away: on an item that does not exist it then does nothing.
+  bool only_removes() const;
+  // The type a SET clause's right-hand side is known to have before any item is seen; empty when it depends.
+  std::optional<value::Type> ConstantType(size_t clause) const;
+
+ private:
+  Update(ParsedUpdate parsed, PathTree paths) : parsed_(std::move(parsed)), paths_(std::move(paths)) {}
+
+  ParsedUpdate parsed_;
+  PathTree paths_;
+};
+
+}  // namespace holdfast::expression

@@ -1,0 +1,229 @@
+// Requests from JSON, by their field lists (holdfast/fields.h).
+//
+//   Violations violations;
+//   HF_TRY(PutItemRequest request, ReadStruct<PutItemRequest>(element, &violations));
+//
+// Reading reports JSON of the wrong type as a SerializationException at once, and collects what a later check
+// must know and a C++ struct cannot hold: required members that were not there, names that are no value of an
+// enum. Members the API does not have are ignored; null counts as not there.
+//
+// Includes the JSON parser: only files that read requests should include this one.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "holdfast/field_path.h"
+#include "holdfast/fields.h"
+#include "holdfast/ops/common.h"
+#include "json/item_reader.h"
+
+namespace holdfast::json {
+
+// Where a struct stands decides how AWS words a wrong type.
+enum class Place : uint8_t { kField, kElement };
+
+class StructReader {
+ public:
+  explicit StructReader(Violations* violations) : violations_(violations) {}
+
+  template <Described T>
+  Status ReadFields(const Element& element, Place place, T* out) {
+    simdjson::dom::object object;
+    if (element.get(object) != simdjson::SUCCESS) {
+      if (element.type() == simdjson::dom::element_type::ARRAY) {
+        return SerializationError("Unrecognized collection type class com.amazonaws.dynamodb.v20120810." +
+                                  std::string(T::kTypeName));
+      }
+      return SerializationError(place == Place::kField ? "Unexpected field type"
+                                                       : "Unexpected value type in payload");
+    }
+    uint64_t seen = 0;
+    for (auto [name, value] : object) {
+      if (value.is_null()) continue;
+      HF_CHECK_OK(ReadMember(name, value, out, &seen, std::make_index_sequence<FieldCount<T>()>()));
+    }
+    NoteMissing<T>(seen, std::make_index_sequence<FieldCount<T>()>());
+    return Ok{};
+  }
+
+ private:
+  template <class T>
+  static constexpr size_t FieldCount() {
+    return std::tuple_size_v<decltype(T::Fields())>;
+  }
+
+  template <class T, size_t... I>
+  Status ReadMember([[maybe_unused]] std::string_view name, [[maybe_unused]] const Element& value,
+                    [[maybe_unused]] T* out, [[maybe_unused]] uint64_t* seen, std::index_sequence<I...>) {
+    [[maybe_unused]] static constexpr auto kFields = T::Fields();
+    Status status = Ok{};
+    static_cast<void>(
+        ((std::get<I>(kFields).name == name &&
+          (*seen |= uint64_t{1} << I, status = ReadField<I>(std::get<I>(kFields), value, out), true)) ||
+         ...));
+    return status;
+  }
+
+  template <size_t I, class S, class M>
+  Status ReadField(const Field<S, M>& field, const Element& value, S* out) {
+    path_.Push(static_cast<int>(I), field.name);
+    Status status = Read(value, Place::kField, &(out->*field.member));
+    path_.Pop();
+    return status;
+  }
+  template <size_t I, class S>
+  Status ReadField(const Refused& field, const Element&, S*) {
+    if (violations_->refused.empty()) violations_->refused = field.name;
+    return Ok{};
+  }
+
+  template <class T, size_t... I>
+  void NoteMissing([[maybe_unused]] uint64_t seen, std::index_sequence<I...>) {
+    [[maybe_unused]] static constexpr auto kFields = T::Fields();
+    (NoteMissingField<I>(std::get<I>(kFields), seen), ...);
+  }
+  template <size_t I, class S, class M>
+  void NoteMissingField(const Field<S, M>& field, uint64_t seen) {
+    if (!field.rules.required || (seen >> I & 1) != 0) return;
+    path_.Push(static_cast<int>(I), field.name);
+    violations_->list.push_back(path_.Missing(field.rules));
+    path_.Pop();
+  }
+  template <size_t I>
+  void NoteMissingField(const Refused&, uint64_t) {}
+
+  // --- one function per kind of value ---
+
+  Status Read(const Element& element, Place, std::string* out) {
+    std::string_view text;
+    if (element.get(text) != simdjson::SUCCESS) return WrongJsonType(element, "String");
+    out->assign(text);
+    return Ok{};
+  }
+
+  Status Read(const Element& element, Place, bool* out) {
+    if (element.get(*out) == simdjson::SUCCESS) return Ok{};
+    std::string_view text;
+    if (element.get(text) != simdjson::SUCCESS) return WrongJsonType(element, "Boolean");
+    if (text != "true" && text != "false") return SerializationError("Unexpected token received from parser");
+    *out = text == "true";
+    return Ok{};
+  }
+
+  Status Read(const Element& element, Place, int64_t* out) {
+    if (element.get(*out) == simdjson::SUCCESS) return Ok{};
+    double fraction = 0;
+    if (element.type() == simdjson::dom::element_type::DOUBLE && element.get(fraction) == simdjson::SUCCESS &&
+        std::abs(fraction) < 9e18) {
+      *out = static_cast<int64_t>(std::floor(fraction));
+      return Ok{};
+    }
+    return WrongJsonType(element, "Integer");
+  }
+
+  Status Read(const Element& element, Place, Item* out) {
+    HF_TRY(*out, ReadItem(element));
+    return Ok{};
+  }
+
+  Status Read(const Element& element, Place, ExpressionValues* out) {
+    HF_TRY(*out, ReadExpressionValues(element));
+    return Ok{};
+  }
+
+  template <class T>
+  Status Read(const Element& element, Place place, std::optional<T>* out) {
+    out->emplace();
+    return Read(element, place, &**out);
+  }
+
+  template <class T>
+  Status Read(const Element& element, Place, std::vector<T>* out) {
+    simdjson::dom::array array;
+    if (element.get(array) != simdjson::SUCCESS) {
+      if (element.type() == simdjson::dom::element_type::OBJECT) {
+        return SerializationError("Start of structure or map found where not expected");
+      }
+      return SerializationError("Unexpected field type");
+    }
+    out->reserve(array.size());
+    int position = 0;
+    for (Element member : array) {
+      out->emplace_back();
+      path_.PushElement(position++);
+      Status status = Read(member, Place::kElement, &out->back());
+      path_.Pop();
+      HF_CHECK_OK(std::move(status));
+    }
+    return Ok{};
+  }
+
+  template <class T>
+  Status Read(const Element& element, Place, std::map<std::string, T>* out) {
+    simdjson::dom::object object;
+    if (element.get(object) != simdjson::SUCCESS) {
+      if (element.type() == simdjson::dom::element_type::ARRAY) {
+        return SerializationError("Unrecognized collection type java.util.Map<java.lang.String, " +
+                                  JavaTypeName<T>() + ">");
+      }
+      return SerializationError("Unexpected field type");
+    }
+    int position = 0;
+    for (auto [name, value] : object) {
+      if (value.is_null()) continue;
+      path_.PushEntry(position++, name);
+      Status status = Read(value, Place::kElement, &(*out)[std::string(name)]);
+      path_.Pop();
+      HF_CHECK_OK(std::move(status));
+    }
+    return Ok{};
+  }
+
+  template <class E>
+  requires std::is_enum_v<E> Status Read(const Element& element, Place, E* out) {
+    std::string_view text;
+    if (element.get(text) != simdjson::SUCCESS) return WrongJsonType(element, "String");
+    for (const auto& [value, name] : EnumNames<E>::kAll) {
+      if (name == text) return *out = value, OkStatus();
+    }
+    std::string known;
+    for (const auto& [value, name] : EnumNames<E>::kAll) known.append(known.empty() ? "" : ", ").append(name);
+    violations_->list.push_back(path_.NotKept("'" + std::string(text) + "'", {},
+                                              "Member must satisfy enum value set: [" + known + "]"));
+    return Ok{};
+  }
+
+  template <Described T>
+  Status Read(const Element& element, Place place, T* out) {
+    return ReadFields(element, place, out);
+  }
+
+  template <class T>
+  static std::string JavaTypeName() {
+    if constexpr (std::is_same_v<T, std::string>) {
+      return "java.lang.String";
+    } else if constexpr (Described<T>) {
+      return "com.amazonaws.dynamodb.v20120810." + std::string(T::kTypeName);
+    } else {
+      return "java.util.List";
+    }
+  }
+
+  Violations* const violations_;
+  FieldPath path_;
+};
+
+template <Described T>
+Result<T> ReadStruct(const Element& element, Violations* violations) {
+  T out;
+  if (element.type() != simdjson::dom::element_type::OBJECT) return SerializationError({});
+  HF_CHECK_OK(StructReader(violations).ReadFields(element, Place::kField, &out));
+  return out;
+}
+
+}  // namespace holdfast::json

@@ -1,0 +1,21 @@
+// What an operation is given besides its request.
+#pragma once
+
+#include "engine/engine.h"
+#include "storage/kv.h"
+
+namespace holdfast::ops {
+
+struct Context {
+  engine::Engine* engine;
+  // With kNever the operation answers kWouldBlock instead of waiting, having changed nothing, and is run
+  // again with kMayBlock elsewhere.
+  storage::Wait wait = storage::Wait::kMayBlock;
+  // Set by the operation: the answer rests on writes that are not yet durable. Nobody may be told before
+  // engine->committer().WhenDurable says so.
+  bool await_durability = false;
+  // Where the client reached us, as host:port; empty in a program that embeds the database.
+  std::string_view endpoint = {};
+};
+
+}  // namespace holdfast::ops

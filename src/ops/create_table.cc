@@ -1,0 +1,37 @@
+#include "ops/describe.h"
+#include "ops/operations.h"
+#include "ops/table_schema.h"
+
+namespace holdfast::ops {
+
+Result<CreateTableResponse> Perform(Context& context, const CreateTableRequest& request) {
+  HF_TRY(engine::TableSchema schema, SchemaFrom(request));
+  engine::Engine* engine = context.engine;
+  bool delayed = engine->options().transient_status_millis > 0;
+  if (delayed) schema.status = TableStatus::kCreating;
+  Result<engine::TablePtr> created = engine->CreateTable(std::move(schema));
+  if (!created) return created.error();
+  context.await_durability = true;
+
+  CreateTableResponse response;
+  response.table_description = Describe(context, **created);
+  // As AWS answers; the table is ready all the same, and DescribeTable says so.
+  response.table_description.table_status = TableStatus::kCreating;
+  if (response.table_description.global_secondary_indexes) {
+    for (auto& index : *response.table_description.global_secondary_indexes) {
+      index.index_status = IndexStatus::kCreating;
+    }
+  }
+  if (delayed) {
+    engine->Settle([engine, table = *created] {
+      Status active = engine->ChangeSchema(table, [](engine::TableSchema* edited) -> Status {
+        edited->status = TableStatus::kActive;
+        return Ok{};
+      });
+      if (!active) HF_LOG(engine->log(), kWarning, "table not settled", {"error", active.error().ToString()});
+    });
+  }
+  return response;
+}
+
+}  // namespace holdfast::ops

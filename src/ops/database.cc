@@ -1,0 +1,44 @@
+#include "holdfast/database.h"
+
+#include "engine/engine.h"
+#include "ops/operations.h"
+
+namespace holdfast {
+
+class Database::Impl {
+ public:
+  explicit Impl(std::unique_ptr<engine::Engine> engine) : engine_(std::move(engine)) {}
+
+  // Runs an operation and waits until its answer may be given.
+  template <class Response, class Request>
+  Result<Response> Call(const Request& request) {
+    ops::Context context{engine_.get()};
+    Result<Response> result = ops::Execute(context, request, {});
+    if (context.await_durability && !engine_->committer().IsPublished()) {
+      HF_CHECK_OK(engine_->committer().WaitDurable());
+    }
+    return result;
+  }
+
+ private:
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Database::~Database() = default;
+
+Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
+  engine::EngineOptions engine_options;
+  engine_options.options = options;
+  HF_TRY(std::unique_ptr<engine::Engine> engine, engine::Engine::Open(engine_options));
+  return std::unique_ptr<Database>(new Database(std::make_unique<Impl>(std::move(engine))));
+}
+
+#define HF_OPERATION(name, where)                                       \
+  Result<name##Response> Database::name(const name##Request& request) { \
+    return impl_->Call<name##Response>(request);                        \
+  }
+#include "ops/operations.inc"
+#undef HF_OPERATION
+
+}  // namespace holdfast

@@ -1,0 +1,46 @@
+#include "ops/describe.h"
+#include "ops/operations.h"
+#include "ops/table_access.h"
+
+namespace holdfast::ops {
+
+Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& request) {
+  HF_TRY(TableRef ref, OpenForTable(context, request.table_name));
+  engine::Engine* engine = context.engine;
+  if (ref.schema->deletion_protection) {
+    return ValidationError(
+        "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
+        "protection first.");
+  }
+  if (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kUpdating) {
+    return Error(ErrorCode::kResourceInUse,
+                 "Attempt to change a resource which is still in use: Table is being " +
+                     std::string(ref.schema->status == TableStatus::kCreating ? "created" : "updated") +
+                     ": " + ref.schema->name);
+  }
+  DeleteTableResponse response;
+  response.table_description = Describe(context, *ref.table);
+  response.table_description.table_status = TableStatus::kDeleting;
+  response.table_description.attribute_definitions.reset();
+  response.table_description.key_schema.reset();
+  response.table_description.creation_date_time.reset();
+  if (ref.schema->status == TableStatus::kDeleting) return response;
+
+  context.await_durability = true;
+  if (engine->options().transient_status_millis == 0) {
+    HF_CHECK_OK(engine->DropTable(ref.table));
+    return response;
+  }
+  HF_CHECK_OK(engine->ChangeSchema(ref.table, [](engine::TableSchema* edited) -> Status {
+    edited->status = TableStatus::kDeleting;
+    return Ok{};
+  }));
+  engine->Settle([engine, table = ref.table] {
+    if (Status dropped = engine->DropTable(table); !dropped) {
+      HF_LOG(engine->log(), kWarning, "table not dropped", {"error", dropped.error().ToString()});
+    }
+  });
+  return response;
+}
+
+}  // namespace holdfast::ops

@@ -1,0 +1,113 @@
+#include "ops/describe.h"
+
+#include "ops/table_access.h"
+
+namespace holdfast::ops {
+namespace {
+
+using engine::IndexSchema;
+using engine::KeyAttribute;
+using engine::TableSchema;
+
+void AddKeys(const std::vector<KeyAttribute>& attributes, KeyType type, std::vector<KeySchemaElement>* keys) {
+  for (const KeyAttribute& attribute : attributes) keys->push_back({attribute.name, type});
+}
+
+std::vector<KeySchemaElement> KeysOf(const IndexSchema& index) {
+  std::vector<KeySchemaElement> keys;
+  AddKeys(index.partition, KeyType::kHash, &keys);
+  AddKeys(index.sort, KeyType::kRange, &keys);
+  return keys;
+}
+
+Projection ProjectionOf(const IndexSchema& index) {
+  Projection projection;
+  projection.projection_type = index.projection;
+  if (index.projection == ProjectionType::kInclude) projection.non_key_attributes = index.included;
+  return projection;
+}
+
+std::optional<Timestamp> TimeOrNone(int64_t millis) {
+  if (millis == 0) return std::nullopt;
+  return Timestamp{millis};
+}
+
+ProvisionedThroughputDescription ThroughputOf(const ProvisionedThroughput& throughput) {
+  ProvisionedThroughputDescription description;
+  description.read_capacity_units = throughput.read_capacity_units;
+  description.write_capacity_units = throughput.write_capacity_units;
+  return description;
+}
+
+void AddIndex(const IndexSchema& index, const engine::Tally& tally, const std::string& arn,
+              TableDescription* out) {
+  if (index.is_global()) {
+    GlobalSecondaryIndexDescription description;
+    description.index_name = index.name;
+    description.key_schema = KeysOf(index);
+    description.projection = ProjectionOf(index);
+    description.index_status = index.status;
+    if (index.status == IndexStatus::kCreating) description.backfilling = true;
+    description.provisioned_throughput = ThroughputOf(index.throughput.value_or(ProvisionedThroughput{}));
+    description.index_size_bytes = tally.bytes;
+    description.item_count = tally.count;
+    description.index_arn = arn;
+    if (!out->global_secondary_indexes) out->global_secondary_indexes.emplace();
+    out->global_secondary_indexes->push_back(std::move(description));
+  } else {
+    LocalSecondaryIndexDescription description;
+    description.index_name = index.name;
+    description.key_schema = KeysOf(index);
+    description.projection = ProjectionOf(index);
+    description.index_size_bytes = tally.bytes;
+    description.item_count = tally.count;
+    description.index_arn = arn;
+    if (!out->local_secondary_indexes) out->local_secondary_indexes.emplace();
+    out->local_secondary_indexes->push_back(std::move(description));
+  }
+}
+
+}  // namespace
+
+TableDescription Describe(Context& context, engine::Table& table) {
+  engine::SchemaPtr schema = table.schema();
+  TableDescription description;
+  description.table_name = schema->name;
+  description.table_id = schema->uuid;
+  description.table_arn = TableArn(context, schema->name);
+  description.attribute_definitions = schema->attributes;
+  description.key_schema.emplace();
+  AddKeys({schema->partition}, KeyType::kHash, &*description.key_schema);
+  if (schema->sort) AddKeys({*schema->sort}, KeyType::kRange, &*description.key_schema);
+  description.creation_date_time = Timestamp{schema->created_millis};
+  description.table_status = schema->status;
+  description.item_count = table.tally.count;
+  description.table_size_bytes = table.tally.bytes;
+  description.deletion_protection_enabled = schema->deletion_protection;
+  description.provisioned_throughput = ThroughputOf(schema->throughput);
+  description.provisioned_throughput.last_increase_date_time =
+      TimeOrNone(schema->throughput_increased_millis);
+  description.provisioned_throughput.last_decrease_date_time =
+      TimeOrNone(schema->throughput_decreased_millis);
+  if (schema->billing_mode_given) {
+    BillingModeSummary summary;
+    summary.billing_mode = schema->billing;
+    summary.last_update_to_pay_per_request_date_time = TimeOrNone(
+        schema->on_demand_since_millis != 0 ? schema->on_demand_since_millis : schema->created_millis);
+    description.billing_mode_summary = summary;
+  }
+  if (schema->table_class) {
+    description.table_class_summary =
+        TableClassSummary{*schema->table_class, TimeOrNone(schema->table_class_millis)};
+  }
+  for (const IndexSchema& index : schema->indexes) {
+    AddIndex(index, *table.IndexTally(index.id), description.table_arn + "/index/" + index.name,
+             &description);
+    if (index.status != IndexStatus::kActive && schema->status == TableStatus::kActive) {
+      description.table_status = TableStatus::kUpdating;
+    }
+  }
+  return description;
+}
+
+}  // namespace holdfast::ops

@@ -1,0 +1,12 @@
+// A table as the API describes it.
+#pragma once
+
+#include "engine/catalog/catalog.h"
+#include "holdfast/ops/table.h"
+#include "ops/context.h"
+
+namespace holdfast::ops {
+
+TableDescription Describe(Context& context, engine::Table& table);
+
+}  // namespace holdfast::ops

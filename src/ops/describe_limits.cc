@@ -1,0 +1,9 @@
+#include "ops/operations.h"
+
+namespace holdfast::ops {
+
+Result<DescribeLimitsResponse> Perform(Context&, const DescribeLimitsRequest&) {
+  return DescribeLimitsResponse{};
+}
+
+}  // namespace holdfast::ops

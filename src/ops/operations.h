@@ -1,0 +1,46 @@
+// All operations, as overloads of one name: Perform(context, request).
+//
+// Perform requires that the request keeps the constraints of its field list; Execute checks them first and is
+// what everybody outside this layer calls.
+#pragma once
+
+#include "holdfast/ops/batch_get_item.h"
+#include "holdfast/ops/batch_write_item.h"
+#include "holdfast/ops/create_table.h"
+#include "holdfast/ops/delete_item.h"
+#include "holdfast/ops/delete_table.h"
+#include "holdfast/ops/describe_endpoints.h"
+#include "holdfast/ops/describe_limits.h"
+#include "holdfast/ops/describe_table.h"
+#include "holdfast/ops/describe_time_to_live.h"
+#include "holdfast/ops/get_item.h"
+#include "holdfast/ops/list_tables.h"
+#include "holdfast/ops/list_tags_of_resource.h"
+#include "holdfast/ops/put_item.h"
+#include "holdfast/ops/query.h"
+#include "holdfast/ops/scan.h"
+#include "holdfast/ops/tag_resource.h"
+#include "holdfast/ops/transact_get_items.h"
+#include "holdfast/ops/transact_write_items.h"
+#include "holdfast/ops/untag_resource.h"
+#include "holdfast/ops/update_item.h"
+#include "holdfast/ops/update_table.h"
+#include "holdfast/ops/update_time_to_live.h"
+#include "holdfast/result.h"
+#include "ops/context.h"
+
+namespace holdfast::ops {
+
+#define HF_OPERATION(name, where) \
+  Result<name##Response> Perform(Context& context, const name##Request& request);
+#include "ops/operations.inc"
+#undef HF_OPERATION
+
+// Checks the constraints, together with what `violations` brings from reading the request, then performs it.
+#define HF_OPERATION(name, where)                                                \
+  Result<name##Response> Execute(Context& context, const name##Request& request, \
+                                 const Violations& violations);
+#include "ops/operations.inc"
+#undef HF_OPERATION
+
+}  // namespace holdfast::ops

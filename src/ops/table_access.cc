@@ -1,0 +1,183 @@
+#include "ops/table_access.h"
+
+#include "base/limits.h"
+
+namespace holdfast::ops {
+namespace {
+
+using engine::IndexSchema;
+using engine::KeyAttribute;
+using engine::KeyFault;
+using engine::TableSchema;
+using value::MapView;
+using value::ValueView;
+
+Error NotFound() {
+  return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+}
+
+Error SchemaMismatch() {
+  return ValidationError("The provided key element does not match the schema");
+}
+
+Error EmptyKey(const KeyAttribute& attribute) {
+  std::string_view what = attribute.type == value::Type::kString ? "string" : "binary";
+  return ValidationError(
+      "One or more parameter values are not valid. The AttributeValue for a key attribute cannot "
+      "contain an empty " +
+      std::string(what) + " value. Key: " + attribute.name);
+}
+
+Error KeyTooLong(bool is_partition) {
+  return ValidationError(
+      std::string("One or more parameter values were invalid: ") +
+      (is_partition ? "Size of hashkey has exceeded the maximum size limit of2048 bytes"
+                    : "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"));
+}
+
+size_t BytesMax(bool is_partition) {
+  return is_partition ? limits::kPartitionKeyBytesMax : limits::kSortKeyBytesMax;
+}
+
+// Calls `check(attribute, is_partition)` for each key attribute of the table.
+template <class Check>
+Status ForEachKey(const TableSchema& schema, const Check& check) {
+  HF_CHECK_OK(check(schema.partition, true));
+  if (schema.sort) HF_CHECK_OK(check(*schema.sort, false));
+  return Ok{};
+}
+
+}  // namespace
+
+std::string TableNameOf(const std::string& name_or_arn) {
+  if (!name_or_arn.starts_with("arn:")) return name_or_arn;
+  size_t slash = name_or_arn.find(":table/");
+  return slash == std::string::npos ? name_or_arn : name_or_arn.substr(slash + 7);
+}
+
+std::string TableArn(Context& context, const std::string& table) {
+  const Options& options = context.engine->options();
+  return "arn:aws:dynamodb:" + options.region + ":" + options.account + ":table/" + table;
+}
+
+Result<TableRef> OpenForItems(Context& context, const std::string& name_or_arn) {
+  bool is_arn = name_or_arn.starts_with("arn:");
+  engine::TablePtr table = context.engine->catalog().Find(is_arn ? TableNameOf(name_or_arn) : name_or_arn);
+  if (table == nullptr) return NotFound();
+  TableRef ref{table, table->schema()};
+  if (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kDeleting)
+    return NotFound();
+  return ref;
+}
+
+Result<TableRef> OpenForTable(Context& context, const std::string& name_or_arn) {
+  std::string name = TableNameOf(name_or_arn);
+  engine::TablePtr table = context.engine->catalog().Find(name);
+  if (table == nullptr) {
+    return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + name + " not found");
+  }
+  return TableRef{table, table->schema()};
+}
+
+Result<std::string> KeyFromParameter(const TableSchema& schema, const Item& key, bool* empty_value) {
+  MapView attributes(key);
+  if (attributes.size() != (schema.sort ? 2u : 1u)) return SchemaMismatch();
+  ByteView payloads[2];
+  HF_CHECK_OK(ForEachKey(schema, [&](const KeyAttribute& attribute, bool is_partition) -> Status {
+    auto value = attributes.Find(attribute.name);
+    if (!value) return SchemaMismatch();
+    switch (CheckKeyValue(attribute, *value, BytesMax(is_partition))) {
+      case KeyFault::kNone: break;
+      case KeyFault::kWrongType: return SchemaMismatch();
+      case KeyFault::kEmpty:
+        if (empty_value != nullptr) *empty_value = true;
+        return EmptyKey(attribute);
+      case KeyFault::kTooLong: return KeyTooLong(is_partition);
+    }
+    payloads[is_partition ? 0 : 1] = value->payload();
+    return Ok{};
+  }));
+  return ItemKey(schema, payloads[0], schema.sort ? std::optional(payloads[1]) : std::nullopt);
+}
+
+Result<std::string> KeyFromItem(const TableSchema& schema, const Item& item, bool* empty_value) {
+  MapView attributes(item);
+  ByteView payloads[2];
+  HF_CHECK_OK(ForEachKey(schema, [&](const KeyAttribute& attribute, bool is_partition) -> Status {
+    auto value = attributes.Find(attribute.name);
+    if (!value) {
+      return ValidationError("One or more parameter values were invalid: Missing the key " + attribute.name +
+                             " in the item");
+    }
+    switch (CheckKeyValue(attribute, *value, BytesMax(is_partition))) {
+      case KeyFault::kNone: break;
+      case KeyFault::kWrongType:
+        return ValidationError("One or more parameter values were invalid: Type mismatch for key " +
+                               attribute.name + " expected: " + std::string(value::TypeName(attribute.type)) +
+                               " actual: " + std::string(value::TypeName(value->type())));
+      case KeyFault::kEmpty:
+        if (empty_value != nullptr) *empty_value = true;
+        return EmptyKey(attribute);
+      case KeyFault::kTooLong: return KeyTooLong(is_partition);
+    }
+    payloads[is_partition ? 0 : 1] = value->payload();
+    return Ok{};
+  }));
+  return ItemKey(schema, payloads[0], schema.sort ? std::optional(payloads[1]) : std::nullopt);
+}
+
+Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck check, bool* empty_value) {
+  for (const IndexSchema& index : schema.indexes) {
+    for (bool is_partition : {true, false}) {
+      for (const KeyAttribute& attribute : is_partition ? index.partition : index.sort) {
+        auto value = item.Find(attribute.name);
+        if (!value) continue;
+        switch (CheckKeyValue(attribute, *value, BytesMax(is_partition))) {
+          case KeyFault::kNone: break;
+          case KeyFault::kWrongType:
+            return ValidationError(
+                "One or more parameter values were invalid: Type mismatch for Index Key " + attribute.name +
+                " Expected: " + std::string(value::TypeName(attribute.type)) +
+                " Actual: " + std::string(value::TypeName(value->type())) + " IndexName: " + index.name);
+          case KeyFault::kEmpty: {
+            if (empty_value != nullptr) *empty_value = true;
+            std::string what = attribute.type == value::Type::kString ? "string" : "binary";
+            if (check == IndexKeyCheck::kUpdate) {
+              return ValidationError(
+                  "One or more parameter values are not valid. The update expression attempted to "
+                  "update a secondary index key to a value that is not supported. The "
+                  "AttributeValue for a key attribute cannot contain an empty " +
+                  what + " value.");
+            }
+            return ValidationError(
+                "One or more parameter values are not valid. A value specified for a secondary "
+                "index key is not supported. The AttributeValue for a key attribute cannot contain "
+                "an empty " +
+                what + " value. IndexName: " + index.name + ", IndexKey: " + attribute.name);
+          }
+          case KeyFault::kTooLong: return KeyTooLong(is_partition);
+        }
+      }
+    }
+  }
+  return Ok{};
+}
+
+Status CheckKeyPath(const TableSchema& schema, const std::string& attribute, bool nested) {
+  if (!nested) return Ok{};
+  std::string message =
+      "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: ";
+  if (attribute == schema.partition.name || (schema.sort && attribute == schema.sort->name)) {
+    return ValidationError(message + "Key: " + attribute);
+  }
+  for (const IndexSchema& index : schema.indexes) {
+    for (const auto* keys : {&index.partition, &index.sort}) {
+      for (const KeyAttribute& key : *keys) {
+        if (key.name == attribute) return ValidationError(message + "IndexKey: " + attribute);
+      }
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace holdfast::ops

@@ -1,0 +1,76 @@
+#include <set>
+
+#include "ops/cancellation.h"
+#include "ops/capacity.h"
+#include "ops/operations.h"
+#include "ops/projection.h"
+#include "ops/single_write.h"
+
+namespace holdfast::ops {
+namespace {
+
+struct Plan {
+  TableRef ref;
+  std::string item_key;
+  std::optional<expression::Projection> projection;
+};
+
+Result<std::vector<Plan>> Prepare(Context& context, const TransactGetItemsRequest& request) {
+  std::vector<Plan> plans(request.transact_items.size());
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const TransactGet& get = request.transact_items[i].get;
+    expression::Scope scope = ScopeOf(get);
+    HF_CHECK_OK(scope.CheckMaps(get.projection_expression.has_value(), false, ""));
+    if (const Error* defect = get.key.defect()) return *defect;
+    HF_TRY(plans[i].projection, ParseProjection(get.projection_expression, &scope));
+    HF_CHECK_OK(scope.CheckAllUsed());
+  }
+  std::set<std::string_view> distinct;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    HF_TRY(plans[i].ref, OpenForItems(context, request.transact_items[i].get.table_name));
+  }
+  for (size_t i = 0; i < plans.size(); ++i) {
+    bool empty_value = false;
+    Result<std::string> key =
+        KeyFromParameter(*plans[i].ref.schema, request.transact_items[i].get.key, &empty_value);
+    if (!key) return empty_value ? key.error() : CanceledBy(key.error(), i, plans.size());
+    plans[i].item_key = *std::move(key);
+    HF_CHECK_OK(CheckProjectionPaths(*plans[i].ref.schema, PointerTo(plans[i].projection)));
+    if (!distinct.insert(plans[i].item_key).second) {
+      return ValidationError("Transaction request cannot include multiple operations on one item");
+    }
+  }
+  return plans;
+}
+
+}  // namespace
+
+// Reads from one published state: nothing can be half of another transaction.
+Result<TransactGetItemsResponse> Perform(Context& context, const TransactGetItemsRequest& request) {
+  HF_TRY(std::vector<Plan> plans, Prepare(context, request));
+  TransactGetItemsResponse response;
+  std::map<std::string, TableUsage> usage;
+  engine::View view = context.engine->NewView(engine::Engine::Reads::kMany);
+  for (const Plan& plan : plans) {
+    std::string stored;
+    size_t size = 0;
+    HF_TRY(bool found, context.engine->Get(plan.item_key, view, context.wait, &stored));
+    ItemResponse& answer = response.responses.emplace_back();
+    if (found) {
+      Item item = TakeItem(std::move(stored), PointerTo(plan.projection), &size);
+      if (!item.empty()) answer.item = std::move(item);
+    }
+    auto [table, is_new] = usage.try_emplace(plan.ref.schema->name, plan.ref.table.get(), plan.ref.schema,
+                                             TableUsage::Kind::kRead);
+    table->second.AddTable(2 * ReadUnits(size, /*consistent=*/true));
+  }
+  for (const auto& [name, table] : usage) {
+    if (auto report = table.Report(request.return_consumed_capacity, TableUsage::Split::kTransaction)) {
+      if (!response.consumed_capacity) response.consumed_capacity.emplace();
+      response.consumed_capacity->push_back(*std::move(report));
+    }
+  }
+  return response;
+}
+
+}  // namespace holdfast::ops

@@ -1,0 +1,81 @@
+#include "ops/capacity.h"
+#include "ops/mutations.h"
+#include "ops/operations.h"
+#include "ops/single_write.h"
+
+namespace holdfast::ops {
+namespace {
+
+struct Parsed {
+  std::optional<expression::Update> update;
+  std::optional<expression::Condition> condition;
+};
+
+Result<Parsed> Validate(const UpdateItemRequest& request) {
+  expression::Scope scope = ScopeOf(request);
+  bool any = request.update_expression || request.condition_expression;
+  HF_CHECK_OK(scope.CheckMaps(any, any, "UpdateExpression and ConditionExpression are null"));
+  if (const Error* defect = request.key.defect()) return *defect;
+  Parsed parsed;
+  if (request.update_expression) {
+    HF_TRY(expression::Update update, expression::Update::Parse(*request.update_expression, &scope));
+    parsed.update = std::move(update);
+  }
+  HF_TRY(parsed.condition, ParseOptional("ConditionExpression", request.condition_expression, &scope));
+  HF_CHECK_OK(scope.CheckAllUsed());
+  return parsed;
+}
+
+// The parts of `item` that the update named; nothing when there are none.
+std::optional<Item> Touched(const Parsed& parsed, const Item& item) {
+  if (!parsed.update) return std::nullopt;
+  value::FlatWriter writer;
+  parsed.update->paths().Project(value::MapView(item), &writer);
+  Item touched = Item::FromFlat(writer.TakeMap());
+  if (touched.empty()) return std::nullopt;
+  return touched;
+}
+
+std::optional<Item> ReturnedAttributes(ReturnValue asked, const Parsed& parsed,
+                                       engine::WriteOutcome outcome) {
+  // A write that changed nothing left the old item in place.
+  bool unchanged = outcome.kind == engine::Change::Kind::kNone;
+  switch (asked) {
+    case ReturnValue::kNone: return std::nullopt;
+    case ReturnValue::kAllOld: return std::move(outcome.old);
+    case ReturnValue::kUpdatedOld: return outcome.old ? Touched(parsed, *outcome.old) : std::nullopt;
+    case ReturnValue::kAllNew:
+      return unchanged ? std::move(outcome.old) : std::optional(std::move(outcome.now));
+    case ReturnValue::kUpdatedNew:
+      if (unchanged) return outcome.old ? Touched(parsed, *outcome.old) : std::nullopt;
+      return Touched(parsed, outcome.now);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<UpdateItemResponse> Perform(Context& context, const UpdateItemRequest& request) {
+  HF_TRY(Parsed parsed, Validate(request));
+  HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
+  HF_TRY(std::string item_key, KeyFromParameter(*ref.schema, request.key));
+  if (parsed.update) HF_CHECK_OK(CheckUpdatePaths(*ref.schema, *parsed.update));
+  HF_CHECK_OK(CheckConditionPaths(*ref.schema, PointerTo(parsed.condition)));
+
+  UpdateMutation mutation(ref.schema.get(), &request.key, PointerTo(parsed.update),
+                          PointerTo(parsed.condition), UpdateMutation::SizeRule::kUpdateItem);
+  HF_TRY(engine::WriteOutcome outcome, WriteOne(context, ref, std::move(item_key), mutation,
+                                                request.return_values_on_condition_check_failure));
+
+  UpdateItemResponse response;
+  TableUsage usage(ref.table.get(), outcome.schema, TableUsage::Kind::kWrite);
+  usage.AddWrite(outcome);
+  response.consumed_capacity = usage.Report(request.return_consumed_capacity);
+  response.item_collection_metrics =
+      CollectionMetrics(request.return_item_collection_metrics, context.engine, *ref.schema, request.key);
+  response.attributes =
+      ReturnedAttributes(request.return_values.value_or(ReturnValue::kNone), parsed, std::move(outcome));
+  return response;
+}
+
+}  // namespace holdfast::ops

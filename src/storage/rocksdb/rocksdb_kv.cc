@@ -1,0 +1,303 @@
+#include "storage/rocksdb/rocksdb_kv.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
+#include <rocksdb/version.h>
+
+#include <array>
+#include <cstdarg>
+#include <vector>
+
+#include "base/check.h"
+
+namespace holdfast::storage {
+namespace {
+
+rocksdb::Slice ToSlice(ByteView bytes) {
+  return {bytes.data(), bytes.size()};
+}
+ByteView ToView(const rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+Error ToError(const rocksdb::Status& status) {
+  ErrorCode code = status.IsIncomplete() || status.IsTryAgain() ? ErrorCode::kWouldBlock
+                   : status.IsCorruption()                      ? ErrorCode::kCorruption
+                   : status.IsNotSupported()                    ? ErrorCode::kNotSupported
+                                                                : ErrorCode::kIo;
+  return Error(code, status.ToString());
+}
+
+Status ToStatus(const rocksdb::Status& status) {
+  if (status.ok()) return Ok{};
+  return ToError(status);
+}
+
+// Passes RocksDB's warnings on to our log; its chatter is dropped.
+class LogBridge final : public rocksdb::Logger {
+ public:
+  explicit LogBridge(const base::Log& log) : Logger(rocksdb::InfoLogLevel::WARN_LEVEL), log_(log) {}
+  using rocksdb::Logger::Logv;
+  void Logv(const char* format, va_list arguments) override { Logv(GetInfoLogLevel(), format, arguments); }
+  void Logv(const rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level < rocksdb::InfoLogLevel::WARN_LEVEL || level == rocksdb::InfoLogLevel::HEADER_LEVEL) return;
+    char text[1024];
+    std::vsnprintf(text, sizeof text, format, arguments);
+    HF_LOG(log_, kWarning, "rocksdb", {"message", text});
+  }
+
+ private:
+  const base::Log& log_;
+};
+
+class RocksSnapshot final : public Snapshot {
+ public:
+  explicit RocksSnapshot(rocksdb::DB* db) : db_(db), snapshot_(db->GetSnapshot()) {}
+  ~RocksSnapshot() override { db_->ReleaseSnapshot(snapshot_); }
+  const rocksdb::Snapshot* get() const { return snapshot_; }
+
+ private:
+  rocksdb::DB* db_;
+  const rocksdb::Snapshot* snapshot_;
+};
+
+using Handles = std::array<rocksdb::ColumnFamilyHandle*, kSpaces>;
+
+class RocksBatch final : public Batch {
+ public:
+  explicit RocksBatch(const Handles& handles) : handles_(handles) {}
+  void Put(Space space, ByteView key, ByteView value) override {
+    Check(batch.Put(handles_[static_cast<size_t>(space)], ToSlice(key), ToSlice(value)));
+  }
+  void Delete(Space space, ByteView key) override {
+    Check(batch.Delete(handles_[static_cast<size_t>(space)], ToSlice(key)));
+  }
+  void DeleteRange(Space space, const Range& range) override {
+    HF_ASSERT(!range.upper.empty());
+    Check(batch.DeleteRange(handles_[static_cast<size_t>(space)], range.lower, range.upper));
+  }
+  void Clear() override { batch.Clear(); }
+  bool empty() const override { return batch.Count() == 0; }
+
+  rocksdb::WriteBatch batch;
+
+ private:
+  // Adding to a batch in memory only fails on misuse.
+  static void Check(const rocksdb::Status& status) { HF_ASSERT(status.ok()); }
+
+  const Handles& handles_;
+};
+
+rocksdb::ReadOptions MakeReadOptions(const Snapshot* snapshot, Wait wait) {
+  rocksdb::ReadOptions options;
+  if (snapshot != nullptr) options.snapshot = static_cast<const RocksSnapshot*>(snapshot)->get();
+  if (wait == Wait::kNever) options.read_tier = rocksdb::kBlockCacheTier;
+  return options;
+}
+
+class RocksIterator final : public Iterator {
+ public:
+  RocksIterator(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* handle, Range range, const Snapshot* snapshot,
+                Wait wait)
+      : range_(std::move(range)), lower_(range_.lower), upper_(range_.upper) {
+    rocksdb::ReadOptions options = MakeReadOptions(snapshot, wait);
+    if (!range_.lower.empty()) options.iterate_lower_bound = &lower_;
+    if (!range_.upper.empty()) options.iterate_upper_bound = &upper_;
+    iterator_.reset(db->NewIterator(options, handle));
+  }
+  bool Valid() const override { return iterator_->Valid(); }
+  void SeekToFirst() override { iterator_->SeekToFirst(); }
+  void SeekToLast() override { iterator_->SeekToLast(); }
+  void Seek(ByteView key) override { iterator_->Seek(ToSlice(key)); }
+  void SeekForPrev(ByteView key) override { iterator_->SeekForPrev(ToSlice(key)); }
+  void Next() override { iterator_->Next(); }
+  void Prev() override { iterator_->Prev(); }
+  ByteView key() const override { return ToView(iterator_->key()); }
+  ByteView value() const override { return ToView(iterator_->value()); }
+  Status status() const override { return ToStatus(iterator_->status()); }
+
+ private:
+  const Range range_;  // the bounds below point into it
+  const rocksdb::Slice lower_, upper_;
+  std::unique_ptr<rocksdb::Iterator> iterator_;
+};
+
+class RocksDbKv final : public Kv {
+ public:
+  RocksDbKv(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db,
+            std::vector<rocksdb::ColumnFamilyHandle*> handles, std::shared_ptr<rocksdb::Cache> cache)
+      : env_(std::move(env)), db_(std::move(db)), cache_(std::move(cache)) {
+    HF_ASSERT(handles.size() == handles_.size() + 1);
+    std::copy(handles.begin() + 1, handles.end(), handles_.begin());
+    default_handle_ = handles[0];
+  }
+
+  ~RocksDbKv() override {
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+    db_->DestroyColumnFamilyHandle(default_handle_);
+    db_->Close().PermitUncheckedError();  // whatever was acknowledged has been synced long ago
+  }
+
+  Capabilities capabilities() const override { return {.durable = true, .checkpoints = true}; }
+  std::unique_ptr<Batch> NewBatch() override { return std::make_unique<RocksBatch>(handles_); }
+
+  Status Write(Batch* batch, Wait wait) override {
+    rocksdb::WriteOptions options;
+    options.no_slowdown = wait == Wait::kNever;
+    return ToStatus(db_->Write(options, &static_cast<RocksBatch*>(batch)->batch));
+  }
+
+  Status Sync() override { return ToStatus(db_->FlushWAL(/*sync=*/true)); }
+
+  std::shared_ptr<const Snapshot> TakeSnapshot() override {
+    return std::make_shared<const RocksSnapshot>(db_.get());
+  }
+
+  Result<bool> Get(Space space, ByteView key, const Snapshot* snapshot, Wait wait,
+                   std::string* value) override {
+    rocksdb::PinnableSlice pinned(value);
+    rocksdb::Status status = db_->Get(MakeReadOptions(snapshot, wait), handle(space), ToSlice(key), &pinned);
+    if (status.IsNotFound()) return false;
+    if (!status.ok()) return ToError(status);
+    if (pinned.IsPinned()) value->assign(pinned.data(), pinned.size());
+    return true;
+  }
+
+  std::unique_ptr<Iterator> Iterate(Space space, Range range, const Snapshot* snapshot, Wait wait) override {
+    return std::make_unique<RocksIterator>(db_.get(), handle(space), std::move(range), snapshot, wait);
+  }
+
+  uint64_t ApproximateSize(Space space, const Range& range) override {
+    rocksdb::SizeApproximationOptions options;
+    options.include_memtables = true;
+    options.include_files = true;
+    rocksdb::Range bounds(range.lower, range.upper);
+    uint64_t bytes = 0;
+    if (!db_->GetApproximateSizes(options, handle(space), &bounds, 1, &bytes).ok()) return 0;
+    return bytes;
+  }
+
+  Stats stats() const override {
+    Stats stats;
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      stats.disk_bytes += Property(handle, rocksdb::DB::Properties::kTotalSstFilesSize);
+      stats.memory_bytes += Property(handle, rocksdb::DB::Properties::kCurSizeAllMemTables) +
+                            Property(handle, rocksdb::DB::Properties::kEstimateTableReadersMem);
+      stats.compaction_pending_bytes +=
+          Property(handle, rocksdb::DB::Properties::kEstimatePendingCompactionBytes);
+    }
+    stats.cache_bytes = cache_->GetUsage();
+    rocksdb::VectorLogPtr logs;
+    if (db_->GetSortedWalFiles(logs).ok()) {
+      for (const auto& log : logs) stats.log_bytes += log->SizeFileBytes();
+    }
+    stats.disk_bytes += stats.log_bytes;
+    return stats;
+  }
+
+  Status Checkpoint(const std::string& directory) override {
+    rocksdb::Checkpoint* checkpoint = nullptr;
+    HF_CHECK_OK(ToStatus(rocksdb::Checkpoint::Create(db_.get(), &checkpoint)));
+    std::unique_ptr<rocksdb::Checkpoint> owned(checkpoint);
+    return ToStatus(owned->CreateCheckpoint(directory));
+  }
+
+  Status Compact() override {
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) {
+      HF_CHECK_OK(ToStatus(db_->CompactRange({}, handle, nullptr, nullptr)));
+    }
+    return Ok{};
+  }
+
+ private:
+  rocksdb::ColumnFamilyHandle* handle(Space space) const { return handles_[static_cast<size_t>(space)]; }
+  uint64_t Property(rocksdb::ColumnFamilyHandle* handle, const std::string& name) const {
+    uint64_t value = 0;
+    return db_->GetIntProperty(handle, name, &value) ? value : 0;
+  }
+
+  const std::unique_ptr<rocksdb::Env> env_;  // outlives db_; null for the default
+  const std::unique_ptr<rocksdb::DB> db_;
+  const std::shared_ptr<rocksdb::Cache> cache_;
+  Handles handles_{};
+  rocksdb::ColumnFamilyHandle* default_handle_ = nullptr;
+};
+
+rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  table.block_size = 8 << 10;
+  table.format_version = 5;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
+  // Filters and indexes live in the cache, so that the cache size bounds the memory of a large store.
+  table.cache_index_and_filter_blocks = true;
+  table.cache_index_and_filter_blocks_with_high_priority = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+
+  rocksdb::ColumnFamilyOptions options;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  bool bulky = space == Space::kItems || space == Space::kIndexes || space == Space::kChanges;
+  options.write_buffer_size = bulky ? 16 << 20 : 2 << 20;
+  options.max_write_buffer_number = 4;
+  options.arena_block_size = bulky ? 256 << 10 : 32 << 10;
+  options.level_compaction_dynamic_level_bytes = true;
+  options.target_file_size_base = 32 << 20;
+  options.max_bytes_for_level_base = 128 << 20;
+  options.compression = rocksdb::kLZ4Compression;
+  // A lookup of a key that is not in the write buffer, the usual case, skips its skip list.
+  options.memtable_whole_key_filtering = true;
+  options.memtable_prefix_bloom_size_ratio = 0.02;
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const base::Log& log) {
+  rocksdb::DBOptions db_options;
+  db_options.create_if_missing = !options.must_exist;
+  db_options.create_missing_column_families = true;
+  db_options.info_log = std::make_shared<LogBridge>(log);
+  db_options.manual_wal_flush = true;
+  db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  db_options.track_and_verify_wals_in_manifest = true;
+  // A short log keeps the restart after a crash short.
+  db_options.max_total_wal_size = 32 << 20;
+  db_options.avoid_flush_during_recovery = true;
+  db_options.skip_stats_update_on_db_open = true;
+  db_options.skip_checking_sst_file_sizes_on_db_open = true;
+  db_options.max_background_jobs = 2;
+  db_options.bytes_per_sync = 1 << 20;
+  db_options.max_open_files = 1000;
+
+  std::unique_ptr<rocksdb::Env> env;
+  if (options.file_system != nullptr) {
+    env = rocksdb::NewCompositeEnv(options.file_system);
+    db_options.env = env.get();
+  }
+
+  std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> spaces;
+  rocksdb::ColumnFamilyOptions unused;
+  unused.write_buffer_size = 64 << 10;
+  unused.arena_block_size = 4 << 10;
+  spaces.emplace_back(rocksdb::kDefaultColumnFamilyName, unused);  // RocksDB insists on one; it stays empty
+  for (int i = 0; i < kSpaces; ++i) {
+    auto space = static_cast<Space>(i);
+    spaces.emplace_back(std::string(SpaceName(space)), MakeSpaceOptions(space, cache));
+  }
+
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(db_options, options.directory, spaces, &handles, &db);
+  if (!status.ok()) return ToError(status);
+  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(std::move(env), std::unique_ptr<rocksdb::DB>(db),
+                                                         std::move(handles), std::move(cache)));
+}
+
+}  // namespace holdfast::storage

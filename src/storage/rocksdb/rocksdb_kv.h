@@ -1,0 +1,31 @@
+// A Kv on RocksDB: one column family per space, one write-ahead log, synced only by Sync().
+//
+// The log is buffered in the process until Sync() (manual_wal_flush): a commit group costs one write and one
+// fdatasync. Recovery takes the longest intact prefix of the log, so that what survives a power cut is always
+// a state the store has been in. RocksDB's own warnings go to `log`.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/log.h"
+#include "storage/kv.h"
+
+namespace rocksdb {
+class FileSystem;
+}
+
+namespace holdfast::storage {
+
+struct RocksDbOptions {
+  std::string directory;
+  // Refuse to open where there is no store yet: an empty answer must never stand in for lost data.
+  bool must_exist = false;
+  size_t cache_bytes = 128 << 20;
+  // Beneath every file RocksDB touches; null for the operating system's.
+  std::shared_ptr<rocksdb::FileSystem> file_system;
+};
+
+Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const base::Log& log);
+
+}  // namespace holdfast::storage

@@ -1,0 +1,26 @@
+// gzip and deflate for bodies, and which of them a client wants.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "holdfast/result.h"
+
+namespace holdfast::wire {
+
+enum class Coding : uint8_t { kNone, kGzip, kDeflate };
+
+// What Accept-Encoding asks for, as DynamoDB reads it: the best quality wins, the first among equals, "*"
+// stands for what is not named, identity is never preferred.
+Coding ChooseCoding(std::string_view accept_encoding);
+
+std::string Compress(Coding coding, std::string_view body);
+
+// Errors: kIo for bytes that are not the coding they claim to be or that end early, kLimitExceeded when the
+// result would be larger than `bytes_max`.
+Result<std::string> Decompress(Coding coding, std::string_view body, size_t bytes_max);
+
+uint32_t Crc32(std::string_view bytes);
+
+}  // namespace holdfast::wire

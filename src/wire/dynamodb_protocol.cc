@@ -1,0 +1,391 @@
+#include "wire/dynamodb_protocol.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <unordered_map>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "json/struct_reader.h"
+#include "json/struct_writer.h"
+#include "ops/operations.h"
+#include "wire/compression.h"
+#include "wire/error_map.h"
+
+namespace holdfast::wire {
+namespace {
+
+constexpr std::string_view kTargetPrefix = "DynamoDB_20120810.";
+constexpr size_t kCompressFrom = 4096;  // larger bodies only, as on the live service
+
+// What AWS's front door answers to anything that is no DynamoDB call.
+constexpr std::string_view kNotFoundPage = "<UnknownOperationException/>\n";
+
+constexpr std::string_view kJson10 = "application/x-amz-json-1.0";
+constexpr std::string_view kJson = "application/json";
+
+// 52 characters of 0-9A-Z, unlike any other.
+std::string NewRequestId() {
+  constexpr char kAlphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  thread_local base::Random random;
+  std::string id(52, '0');
+  uint64_t bits = 0;
+  int left = 0;
+  for (char& c : id) {
+    if (left == 0) bits = random.Next(), left = 10;
+    c = kAlphabet[bits % 36];
+    bits /= 36;
+    --left;
+  }
+  return id;
+}
+
+std::string_view MediaType(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
+  return type;
+}
+
+bool IsLoopbackName(std::string_view host) {
+  return host == "localhost" || host.ends_with(".localhost") || host == "[::1]" || host == "::1" ||
+         host.starts_with("127.");
+}
+
+std::string_view HostWithoutPort(std::string_view host) {
+  if (host.starts_with("[")) return host.substr(0, host.find(']') + 1);
+  return host.substr(0, host.find(':'));
+}
+
+simdjson::dom::parser& ThreadParser() {
+  thread_local simdjson::dom::parser parser;
+  return parser;
+}
+
+}  // namespace
+
+// How to run one operation of the table.
+struct DynamoDbProtocol::Operation {
+  enum class Where : uint8_t { kInline, kPool };
+  std::string_view name;
+  Where where;
+  Handled (DynamoDbProtocol::*run)(Exchange* exchange, const void* element, bool always_pool);
+};
+
+const std::vector<DynamoDbProtocol::Operation>& DynamoDbProtocol::Operations() {
+  static const std::vector<Operation> operations = {
+#define HF_OPERATION(name, where) \
+  {#name, Operation::Where::where, &DynamoDbProtocol::Run<name##Request, name##Response>},
+#include "ops/operations.inc"
+#undef HF_OPERATION
+  };
+  return operations;
+}
+
+DynamoDbProtocol::DynamoDbProtocol(engine::Engine* engine, WorkerPool* pool, const base::Log* log,
+                                   ProtocolOptions options)
+    : engine_(engine), pool_(pool), log_(log), options_(std::move(options)), metrics_([] {
+        std::vector<std::string_view> names;
+        for (const Operation& operation : Operations()) names.push_back(operation.name);
+        return names;
+      }()) {}
+
+DynamoDbProtocol::~DynamoDbProtocol() = default;
+
+HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
+  const HttpRequest& request = exchange->request();
+  exchange->request_id = NewRequestId();
+  exchange->operation = Metrics::kNoOperation;
+  exchange->error.reset();
+  HttpResponse& response = exchange->response();
+  response.headers.append("x-amzn-RequestId: ").append(exchange->request_id).append("\r\n");
+
+  if (!IsAllowedHost(request)) {
+    response.status = 403;
+    response.content_type = "text/plain";
+    response.body =
+        "This server answers to loopback names only; start it with --allow-host to add the name you used.\n";
+    return Handled::kDone;
+  }
+  const std::string_view* origin = request.Find("Origin");
+  if (options_.cors && origin != nullptr) {
+    response.headers.append("Access-Control-Allow-Origin: *\r\n");
+    if (request.method == "OPTIONS") {
+      auto echo = [&](std::string_view asked, std::string_view granted) {
+        if (const std::string_view* value = request.Find(asked)) {
+          response.headers.append(granted).append(": ").append(*value).append("\r\n");
+        }
+      };
+      echo("Access-Control-Request-Headers", "Access-Control-Allow-Headers");
+      echo("Access-Control-Request-Method", "Access-Control-Allow-Methods");
+      response.headers.append("Access-Control-Max-Age: 172800\r\n");
+      return Handled::kDone;
+    }
+    response.headers.append(
+        "Access-Control-Expose-Headers: x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,"
+        "x-amzn-ErrorMessage,Date\r\n");
+  }
+  if (request.method == "GET" || request.method == "HEAD") return HandleGet(exchange);
+  if (request.method == "POST" && request.path == "/") return HandlePost(exchange);
+  response.status = 404;
+  response.body = kNotFoundPage;
+  Seal(exchange);
+  return Handled::kDone;
+}
+
+// A page in a browser could make its victim's browser talk to us under a name of its own (DNS rebinding): a
+// name we were not given is refused. Signed requests need no such care.
+bool DynamoDbProtocol::IsAllowedHost(const HttpRequest& request) const {
+  if (options_.credentials) return true;
+  std::string_view host = HostWithoutPort(request.Get("Host"));
+  if (host.empty() || IsLoopbackName(host)) return true;
+  return std::any_of(options_.hosts.begin(), options_.hosts.end(), [&](const std::string& allowed) {
+    return allowed == "*" || EqualsIgnoringCase(allowed, host);
+  });
+}
+
+HttpHandler::Handled DynamoDbProtocol::HandleGet(Exchange* exchange) {
+  const HttpRequest& request = exchange->request();
+  HttpResponse& response = exchange->response();
+  if (request.path == "/") {
+    response.content_type = "text/plain";
+    response.body.append("healthy: ").append(request.Get("Host")).append(" ");
+    Seal(exchange);
+  } else if (request.path == "/health") {
+    response.content_type = kJson;
+    response.body = "{\"status\":\"ok\"}";
+  } else if (request.path == "/ready") {
+    Status writable = engine_->committer().CheckWritable();
+    bool ready = ready_.load() && writable;
+    response.status = ready ? 200 : 503;
+    response.content_type = kJson;
+    response.body = ready ? "{\"status\":\"ready\"}" : "{\"status\":\"not ready\",\"reason\":";
+    if (!ready) {
+      json::AppendString(writable ? "shutting down" : writable.error().message(), &response.body);
+      response.body += "}";
+    }
+  } else if (request.path == "/metrics") {
+    // Reads the catalog and the storage's properties: not for an I/O thread.
+    bool submitted = pool_->Submit([this, exchange] {
+      exchange->response().content_type = "text/plain; version=0.0.4";
+      exchange->response().body = metrics_.Render(engine_);
+      exchange->Finish();
+    });
+    if (submitted) return Handled::kPending;
+    response.status = 503;
+  } else {
+    response.status = 404;
+    response.body = kNotFoundPage;
+    Seal(exchange);
+  }
+  return Handled::kDone;
+}
+
+HttpHandler::Handled DynamoDbProtocol::HandlePost(Exchange* exchange) {
+  const HttpRequest& request = exchange->request();
+  HttpResponse& response = exchange->response();
+  std::string_view media_type = MediaType(request.Get("Content-Type"));
+  if (media_type != kJson10 && media_type != kJson && !request.body.empty()) {
+    response.status = 404;
+    response.body = kNotFoundPage;
+    Seal(exchange);
+    return Handled::kDone;
+  }
+  response.content_type = media_type == kJson10 ? kJson10 : kJson;
+
+  std::string_view coding = request.Get("Content-Encoding");
+  if (coding.empty() || EqualsIgnoringCase(coding, "identity")) return HandleBody(exchange, request.body);
+  bool gzip = EqualsIgnoringCase(coding, "gzip");
+  if (!gzip && !EqualsIgnoringCase(coding, "deflate")) {
+    return Fail(exchange, Error(ErrorCode::kInternal, "unknown Content-Encoding"));
+  }
+  bool submitted = pool_->Submit([this, exchange, gzip] {
+    auto body = Decompress(gzip ? Coding::kGzip : Coding::kDeflate, exchange->request().body,
+                           options_.body_bytes_max);
+    Handled handled = Handled::kDone;
+    if (body) {
+      body->reserve(body->size() + simdjson::SIMDJSON_PADDING);
+      handled = HandleBody(exchange, *body);
+    } else if (body.error().code() == ErrorCode::kLimitExceeded) {
+      exchange->response().status = 413;
+      exchange->response().close = true;
+    } else {
+      handled = Fail(exchange, Error(ErrorCode::kInternal, body.error().message()));
+    }
+    if (handled == Handled::kDone) exchange->Finish();
+  });
+  if (!submitted)
+    return Fail(exchange, Error(ErrorCode::kThrottling, "Too many requests are waiting; try again"));
+  return Handled::kPending;
+}
+
+// Requires: kPadding readable bytes after `body` (see ReadBuffer).
+HttpHandler::Handled DynamoDbProtocol::HandleBody(Exchange* exchange, std::string_view body) {
+  const HttpRequest& request = exchange->request();
+  simdjson::dom::element element;
+  simdjson::dom::parser& parser = ThreadParser();
+  bool parsed = !body.empty() && parser.parse(reinterpret_cast<const uint8_t*>(body.data()), body.size(),
+                                              /*realloc_if_needed=*/false)
+                                         .get(element) == simdjson::SUCCESS;
+  if (!parsed && !body.empty()) return Fail(exchange, json::SerializationError({}));
+
+  std::string_view target = request.Get("X-Amz-Target");
+  size_t number = Operations().size();
+  if (target.starts_with(kTargetPrefix)) {
+    std::string_view name = target.substr(kTargetPrefix.size());
+    static const std::unordered_map<std::string_view, size_t> numbers = [] {
+      std::unordered_map<std::string_view, size_t> map;
+      for (size_t i = 0; i < Operations().size(); ++i) map.emplace(Operations()[i].name, i);
+      return map;
+    }();
+    auto found = numbers.find(name);
+    if (found != numbers.end()) number = found->second;
+  }
+  if (number == Operations().size()) return Fail(exchange, Error(ErrorCode::kUnknownOperation, ""));
+  if (Status allowed = Authenticate(request); !allowed) return Fail(exchange, allowed.error());
+  if (!parsed) return Fail(exchange, json::SerializationError({}));
+  exchange->operation = number;
+  const Operation& operation = Operations()[number];
+  return (this->*operation.run)(exchange, &element, operation.where == Operation::Where::kPool);
+}
+
+Status DynamoDbProtocol::Authenticate(const HttpRequest& request) const {
+  static_assert(sizeof(auth::HeaderView) == sizeof(Header));
+  auth::SignedRequest signed_request{
+      request.method,         request.path,
+      request.query,          reinterpret_cast<const auth::HeaderView*>(request.headers.data()),
+      request.headers.size(), request.body};
+  if (!options_.credentials) return auth::CheckSignatureShape(signed_request);
+  return auth::Verify(signed_request, *options_.credentials, engine_->clock())
+      .transform([](const std::string&) { return Ok{}; });
+}
+
+// One operation under way, from its parsed request to its rendered answer.
+template <class Request, class Response>
+HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* element, bool always_pool) {
+  Violations violations;
+  Result<Request> request =
+      json::ReadStruct<Request>(*static_cast<const json::Element*>(element), &violations);
+  if (!request) return Fail(exchange, request.error());
+
+  auto execute = [this, exchange](const Request& r, const Violations& v, storage::Wait wait,
+                                  bool* await_durability) {
+    ops::Context context{engine_, wait};
+    context.endpoint = exchange->request().Get("Host");
+    Result<Response> result = ops::Execute(context, r, v);
+    *await_durability = context.await_durability && !engine_->committer().IsPublished();
+    return result;
+  };
+  auto render = [exchange](const Result<Response>& result) {
+    HttpResponse& response = exchange->response();
+    if (result) {
+      if constexpr (!requires { Response::kEmptyBody; }) json::WriteStruct(*result, &response.body);
+      return;
+    }
+    ErrorAnswer answer = RenderError(result.error());
+    response.status = answer.status;
+    response.body = std::move(answer.body);
+    exchange->error = result.error().code();
+  };
+
+  bool await_durability = false;
+  if (!always_pool) {
+    Result<Response> result = execute(*request, violations, storage::Wait::kNever, &await_durability);
+    if (result || result.error().code() != ErrorCode::kWouldBlock) {
+      if (!result && result.error().code() >= ErrorCode::kInternal) {
+        HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id},
+               {"error", result.error().ToString()});
+      }
+      render(result);
+      return Complete(exchange, await_durability, /*on_io_thread=*/true);
+    }
+    metrics_.CountRerun();
+  }
+  auto shared = std::make_shared<Request>(*std::move(request));
+  bool submitted = pool_->Submit([this, exchange, execute, render, shared, violations] {
+    bool wait = false;
+    Result<Response> result = execute(*shared, violations, storage::Wait::kMayBlock, &wait);
+    if (!result && result.error().code() >= ErrorCode::kInternal) {
+      HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id},
+             {"error", result.error().ToString()});
+    }
+    render(result);
+    if (Complete(exchange, wait, /*on_io_thread=*/false) == Handled::kDone) exchange->Finish();
+  });
+  if (!submitted)
+    return Fail(exchange, Error(ErrorCode::kThrottling, "Too many requests are waiting; try again"));
+  return Handled::kPending;
+}
+
+HttpHandler::Handled DynamoDbProtocol::Fail(Exchange* exchange, const Error& error) {
+  ErrorAnswer answer = RenderError(error);
+  exchange->response().status = answer.status;
+  exchange->response().body = std::move(answer.body);
+  exchange->error = error.code();
+  Seal(exchange);
+  return Handled::kDone;
+}
+
+HttpHandler::Handled DynamoDbProtocol::Complete(Exchange* exchange, bool await_durability,
+                                                bool on_io_thread) {
+  HttpResponse& response = exchange->response();
+  Coding coding = Coding::kNone;
+  if (response.body.size() > kCompressFrom) coding = ChooseCoding(exchange->request().Get("Accept-Encoding"));
+  auto finish = [this, exchange, coding, await_durability] {
+    HttpResponse& r = exchange->response();
+    if (coding != Coding::kNone) {
+      r.body = Compress(coding, r.body);
+      r.headers.append("Content-Encoding: ")
+          .append(coding == Coding::kGzip ? "gzip" : "deflate")
+          .append("\r\n");
+    }
+    Seal(exchange);
+    if (!await_durability) return Handled::kDone;
+    engine_->committer().WhenDurable(exchange);
+    return Handled::kPending;
+  };
+  if (coding == Coding::kNone || !on_io_thread) return finish();
+  bool submitted = pool_->Submit([exchange, finish] {
+    if (finish() == Handled::kDone) exchange->Finish();
+  });
+  if (submitted) return Handled::kPending;
+  return finish();
+}
+
+// The checksum that clients verify.
+void DynamoDbProtocol::Seal(Exchange* exchange) {
+  char line[40];
+  int length = std::snprintf(line, sizeof line, "x-amz-crc32: %u\r\n", Crc32(exchange->response().body));
+  exchange->response().headers.append(line, static_cast<size_t>(length));
+}
+
+void DynamoDbProtocol::Durable(Exchange* exchange, const Status& durable) {
+  if (durable) return;
+  HttpResponse& response = exchange->response();
+  std::string id = "x-amzn-RequestId: " + exchange->request_id + "\r\n";
+  std::string_view content_type = response.content_type;
+  response.Clear();
+  response.content_type = content_type;
+  response.headers = std::move(id);
+  Fail(exchange, durable.error());
+}
+
+void DynamoDbProtocol::Answered(Exchange* exchange, size_t received_bytes, size_t sent_bytes) {
+  metrics_.CountBytes(received_bytes, sent_bytes);
+  if (exchange->operation == Metrics::kNoOperation) return;
+  int64_t micros = base::SteadyMicros() - exchange->started_micros;
+  const ErrorCode* error = exchange->error ? &*exchange->error : nullptr;
+  metrics_.CountRequest(exchange->operation, micros, error);
+  bool slow = options_.slow_request_millis >= 0 && micros >= options_.slow_request_millis * 1000;
+  if (slow) {
+    HF_LOG(*log_, kWarning, "slow request", {"id", exchange->request_id},
+           {"operation", Operations()[exchange->operation].name}, {"millis", micros / 1000},
+           {"received_bytes", received_bytes}, {"sent_bytes", sent_bytes},
+           {"status", exchange->response().status});
+  } else {
+    HF_LOG(*log_, kDebug, "request", {"id", exchange->request_id},
+           {"operation", Operations()[exchange->operation].name}, {"micros", micros},
+           {"status", exchange->response().status}, {"error", error == nullptr ? "" : ErrorName(*error)});
+  }
+}
+
+}  // namespace holdfast::wire

@@ -1,0 +1,76 @@
+// The DynamoDB protocol on HTTP: JSON 1.0 in POST /, and the few pages that people and probes ask for.
+//
+// In the order in which AWS refuses: method and path, content type, JSON syntax, operation, signature, body
+// types, constraints, and then the operation itself.
+//
+// Operations run on the I/O thread that read them as long as nothing has to be waited for; one that would
+// wait is run again on the worker pool. Answers that rest on unsynced writes are rendered at once and sent
+// when the committer says so.
+//
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "auth/sigv4.h"
+#include "base/log.h"
+#include "engine/engine.h"
+#include "wire/exchange.h"
+#include "wire/metrics.h"
+#include "wire/worker_pool.h"
+
+namespace holdfast::wire {
+
+struct ProtocolOptions {
+  // Verify signatures against these; without, any well-formed signature passes.
+  std::optional<auth::Credentials> credentials;
+  // Answer cross-origin requests of browsers.
+  bool cors = false;
+  // Names under which we may be addressed, besides loopback ones. "*": any.
+  std::vector<std::string> hosts;
+  int64_t slow_request_millis = 200;  // logged from this on; negative: never
+  size_t body_bytes_max = 16 << 20;
+};
+
+class DynamoDbProtocol final : public HttpHandler {
+ public:
+  DynamoDbProtocol(engine::Engine* engine, WorkerPool* pool, const base::Log* log, ProtocolOptions options);
+  ~DynamoDbProtocol() override;
+
+  Handled Handle(Exchange* exchange) override;
+  void Durable(Exchange* exchange, const Status& durable) override;
+  void Answered(Exchange* exchange, size_t received_bytes, size_t sent_bytes) override;
+
+  Metrics& metrics() { return metrics_; }
+  // Not ready: /ready answers 503, so that a balancer sends nobody.
+  void SetReady(bool ready) { ready_.store(ready); }
+
+ private:
+  struct Operation;
+  static const std::vector<Operation>& Operations();
+
+  Handled HandleGet(Exchange* exchange);
+  Handled HandlePost(Exchange* exchange);
+  Handled HandleBody(Exchange* exchange, std::string_view body);
+  Status Authenticate(const HttpRequest& request) const;
+  bool IsAllowedHost(const HttpRequest& request) const;
+  Handled Fail(Exchange* exchange, const Error& error);
+  // Headers and, where asked for and worth it, compression. Returns kPending when that goes to the pool.
+  Handled Complete(Exchange* exchange, bool await_durability, bool on_io_thread);
+  void Seal(Exchange* exchange);
+  template <class Request, class Response>
+  Handled Run(Exchange* exchange, const void* element, bool always_pool);
+
+  engine::Engine* const engine_;
+  WorkerPool* const pool_;
+  const base::Log* const log_;
+  const ProtocolOptions options_;
+  Metrics metrics_;
+  std::atomic<bool> ready_{true};
+};
+
+}  // namespace holdfast::wire

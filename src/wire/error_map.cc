@@ -1,0 +1,73 @@
+#include "wire/error_map.h"
+
+#include "holdfast/ops/common.h"
+#include "json/struct_writer.h"
+
+namespace holdfast::wire {
+namespace {
+
+constexpr std::string_view kDynamoDb = "com.amazonaws.dynamodb.v20120810#";
+constexpr std::string_view kCoral = "com.amazon.coral.service#";
+constexpr std::string_view kValidate = "com.amazon.coral.validate#";
+
+struct Style {
+  std::string_view prefix;
+  int status = 400;
+  std::string_view message_key = "message";  // empty: no message at all
+};
+
+Style StyleOf(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kValidation: return {kValidate};
+    case ErrorCode::kSerialization: return {kCoral, 400, "Message"};
+    case ErrorCode::kUnknownOperation: return {kCoral, 400, ""};
+    case ErrorCode::kMissingAuthenticationToken:
+    case ErrorCode::kIncompleteSignature:
+    case ErrorCode::kInvalidSignature:
+    case ErrorCode::kUnrecognizedClient: return {kCoral};
+    case ErrorCode::kAccessDenied: return {kCoral, 400, "Message"};
+    case ErrorCode::kTransactionCanceled: return {kDynamoDb, 400, "Message"};
+    case ErrorCode::kInternal:
+    case ErrorCode::kIo:
+    case ErrorCode::kCorruption:
+    case ErrorCode::kWouldBlock:
+    case ErrorCode::kReadOnly:
+    case ErrorCode::kLocked:
+    case ErrorCode::kNewerFormat:
+    case ErrorCode::kNotSupported: return {kDynamoDb, 500};
+    default: return {kDynamoDb};
+  }
+}
+
+}  // namespace
+
+ErrorAnswer RenderError(const Error& error) {
+  Style style = StyleOf(error.code());
+  bool internal = style.status >= 500;
+  ErrorAnswer answer{style.status, "{\"__type\":\""};
+  answer.body.append(style.prefix)
+      .append(internal ? "InternalServerError" : ErrorName(error.code()))
+      .append("\"");
+  std::string_view message = internal ? "Internal server error" : std::string_view(error.message());
+  // A store that refuses writes says so: the operator has to act, and the client cannot guess it.
+  if (error.code() == ErrorCode::kReadOnly) message = error.message();
+  bool silent = style.message_key.empty() || (error.code() == ErrorCode::kSerialization && message.empty());
+  if (!silent) {
+    answer.body.append(",\"").append(style.message_key).append("\":");
+    json::AppendString(message, &answer.body);
+  }
+  if (const ErrorDetail* detail = error.detail()) {
+    if (detail->item) {
+      answer.body.append(",\"Item\":");
+      json::Write(*detail->item, &answer.body);
+    }
+    if (!detail->reasons.empty()) {
+      answer.body.append(",\"CancellationReasons\":");
+      json::Write(detail->reasons, &answer.body);
+    }
+  }
+  answer.body.append("}");
+  return answer;
+}
+
+}  // namespace holdfast::wire

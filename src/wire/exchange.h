@@ -1,0 +1,63 @@
+// One request and its answer, between the HTTP server and whoever handles requests.
+//
+// The handler is called on an I/O thread with a complete request. It either fills response() and returns
+// kDone, or keeps the exchange, returns kPending, and later calls Finish() exactly once, from any thread.
+// Until then the request's views stay valid and the connection reads nothing more.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "engine/commit/committer.h"
+#include "wire/http_parser.h"
+
+namespace holdfast::wire {
+
+struct HttpResponse {
+  int status = 200;
+  std::string_view content_type;  // static text; empty: no such header
+  std::string headers;            // further lines, each ending in \r\n
+  std::string body;
+  bool close = false;  // after this answer
+
+  void Clear() {
+    status = 200;
+    content_type = {};
+    headers.clear();
+    body.clear();
+    close = false;
+  }
+};
+
+class Exchange : public engine::DurabilityWaiter {
+ public:
+  virtual const HttpRequest& request() const = 0;
+  HttpResponse& response() { return response_; }
+  // From any thread, once, after the handler returned kPending.
+  virtual void Finish() = 0;
+
+  // For the handler's own use: what it must remember until the answer is out.
+  std::string request_id;
+  size_t operation = static_cast<size_t>(-1);
+  int64_t started_micros = 0;
+  std::optional<ErrorCode> error;
+
+ protected:
+  HttpResponse response_;
+};
+
+class HttpHandler {
+ public:
+  enum class Handled : uint8_t { kDone, kPending };
+
+  virtual ~HttpHandler() = default;
+  virtual Handled Handle(Exchange* exchange) = 0;
+  // A durability wait of the handler's ended; called on the committer's thread, before Finish.
+  virtual void Durable(Exchange* exchange, const Status& durable) = 0;
+  // The answer is about to be sent; for logs and metrics.
+  virtual void Answered(Exchange* exchange, size_t received_bytes, size_t sent_bytes) = 0;
+};
+
+}  // namespace holdfast::wire

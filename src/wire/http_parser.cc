@@ -1,0 +1,237 @@
+#include "wire/http_parser.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+
+namespace holdfast::wire {
+namespace {
+
+char Lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+// RFC 9110 token characters.
+bool IsToken(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
+}
+
+bool IsFieldText(std::string_view text) {
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
+  });
+}
+
+std::string_view Trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+std::optional<size_t> ParseDecimal(std::string_view text) {
+  if (text.empty() || text.size() > 15) return std::nullopt;
+  size_t value = 0;
+  for (char c : text) {
+    if (c < '0' || c > '9') return std::nullopt;
+    value = value * 10 + static_cast<size_t>(c - '0');
+  }
+  return value;
+}
+
+std::optional<size_t> ParseHex(std::string_view text) {
+  if (text.empty() || text.size() > 8) return std::nullopt;
+  size_t value = 0;
+  for (char c : text) {
+    c = Lower(c);
+    int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return std::nullopt;
+    value = value * 16 + static_cast<size_t>(digit);
+  }
+  return value;
+}
+
+}  // namespace
+
+bool EqualsIgnoringCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+const std::string_view* HttpRequest::Find(std::string_view name) const {
+  for (const Header& header : headers) {
+    if (EqualsIgnoringCase(header.name, name)) return &header.value;
+  }
+  return nullptr;
+}
+
+void HttpParser::Reset() {
+  state_ = State::kHead;
+  seen_ = head_size_ = content_length_ = chunk_at_ = 0;
+  continue_sent_ = expects_continue_ = false;
+  chunked_body_.clear();
+  if (chunked_body_.capacity() > (1 << 20)) chunked_body_.shrink_to_fit();
+  request_.headers.clear();
+  request_.body = {};
+}
+
+HttpParser::Outcome HttpParser::Parse(std::string_view bytes, size_t* consumed) {
+  if (state_ == State::kHead) {
+    Outcome outcome = ParseHead(bytes);
+    if (outcome != Outcome::kRequest) return outcome;
+  } else if (bytes.data() != base_) {
+    // The buffer moved while the body was coming in: the views of the head move with it.
+    request_.headers.clear();
+    bool again = ParseRequestLine(bytes.substr(0, bytes.find("\r\n"))) &&
+                 ParseHeaders(bytes.substr(0, head_size_ - 2).substr(bytes.find("\r\n") + 2));
+    if (!again) return Outcome::kBadRequest;
+    base_ = bytes.data();
+  }
+  if (state_ == State::kChunkedBody) return ParseChunks(bytes, consumed);
+  if (bytes.size() < head_size_ + content_length_) {
+    if (expects_continue_ && !continue_sent_ && bytes.size() == head_size_) {
+      continue_sent_ = true;
+      return Outcome::kContinue;
+    }
+    return Outcome::kMore;
+  }
+  request_.body = bytes.substr(head_size_, content_length_);
+  *consumed = head_size_ + content_length_;
+  return Outcome::kRequest;
+}
+
+// kRequest here means: the head is complete and framed.
+HttpParser::Outcome HttpParser::ParseHead(std::string_view bytes) {
+  // Blank lines before a request are allowed once upon a time by RFC 9112; they count as part of the head.
+  size_t from = seen_ < 3 ? 0 : seen_ - 3;
+  size_t end = bytes.find("\r\n\r\n", from);
+  seen_ = bytes.size();
+  if (end == std::string_view::npos) {
+    return bytes.size() > limits::kHttpHeaderBytesMax ? Outcome::kTooLargeHead : Outcome::kMore;
+  }
+  if (end + 4 > limits::kHttpHeaderBytesMax) return Outcome::kTooLargeHead;
+  head_size_ = end + 4;
+  size_t line_end = bytes.find("\r\n");
+  if (!ParseRequestLine(bytes.substr(0, line_end))) return Outcome::kBadRequest;
+  request_.headers.clear();
+  if (!ParseHeaders(bytes.substr(line_end + 2, head_size_ - 2 - (line_end + 2)))) return Outcome::kBadRequest;
+  base_ = bytes.data();
+  return Frame();
+}
+
+bool HttpParser::ParseRequestLine(std::string_view line) {
+  size_t first = line.find(' ');
+  size_t last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) return false;
+  request_.method = line.substr(0, first);
+  std::string_view target = line.substr(first + 1, last - first - 1);
+  std::string_view version = line.substr(last + 1);
+  if (!IsToken(request_.method) || target.empty() || target.find(' ') != std::string_view::npos) return false;
+  if (!IsFieldText(target)) return false;
+  if (version == "HTTP/1.1") {
+    request_.keep_alive = true;
+  } else if (version == "HTTP/1.0") {
+    request_.keep_alive = false;
+  } else {
+    return false;
+  }
+  // The absolute form, which proxies are sent, names us again; we only want the path.
+  if (target[0] != '/' && target != "*") {
+    size_t scheme = target.find("://");
+    if (scheme == std::string_view::npos) return false;
+    size_t slash = target.find('/', scheme + 3);
+    target = slash == std::string_view::npos ? "/" : target.substr(slash);
+  }
+  size_t question = target.find('?');
+  request_.path = target.substr(0, question);
+  request_.query = question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
+  return true;
+}
+
+bool HttpParser::ParseHeaders(std::string_view lines) {
+  while (!lines.empty()) {
+    size_t end = lines.find("\r\n");
+    std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(end == std::string_view::npos ? lines.size() : end + 2);
+    if (line.empty()) continue;
+    size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return false;
+    std::string_view name = line.substr(0, colon);
+    std::string_view value = Trim(line.substr(colon + 1));
+    // A folded line starts with a blank and so has no token for a name.
+    if (!IsToken(name) || !IsFieldText(value)) return false;
+    request_.headers.push_back({name, value});
+  }
+  return true;
+}
+
+HttpParser::Outcome HttpParser::Frame() {
+  bool chunked = false;
+  std::optional<size_t> length;
+  for (const Header& header : request_.headers) {
+    if (EqualsIgnoringCase(header.name, "Content-Length")) {
+      auto parsed = ParseDecimal(header.value);
+      if (!parsed || (length && *length != *parsed)) return Outcome::kBadRequest;
+      length = parsed;
+    } else if (EqualsIgnoringCase(header.name, "Transfer-Encoding")) {
+      if (!EqualsIgnoringCase(header.value, "chunked")) return Outcome::kNotSupported;
+      if (chunked) return Outcome::kBadRequest;
+      chunked = true;
+    } else if (EqualsIgnoringCase(header.name, "Connection")) {
+      if (EqualsIgnoringCase(header.value, "close")) request_.keep_alive = false;
+      if (EqualsIgnoringCase(header.value, "keep-alive")) request_.keep_alive = true;
+    } else if (EqualsIgnoringCase(header.name, "Expect")) {
+      expects_continue_ = EqualsIgnoringCase(header.value, "100-continue");
+    }
+  }
+  if (chunked && length) return Outcome::kBadRequest;
+  if (length && *length > body_bytes_max_) return Outcome::kTooLargeBody;
+  state_ = chunked ? State::kChunkedBody : State::kLengthBody;
+  content_length_ = length.value_or(0);
+  chunk_at_ = head_size_;
+  return Outcome::kRequest;
+}
+
+HttpParser::Outcome HttpParser::ParseChunks(std::string_view bytes, size_t* consumed) {
+  while (true) {
+    std::string_view rest = bytes.substr(std::min(chunk_at_, bytes.size()));
+    size_t line_end = rest.find("\r\n");
+    if (line_end == std::string_view::npos) {
+      if (rest.size() > 1024) return Outcome::kBadRequest;  // a chunk's size line is short
+      if (expects_continue_ && !continue_sent_ && rest.empty()) {
+        continue_sent_ = true;
+        return Outcome::kContinue;
+      }
+      return Outcome::kMore;
+    }
+    std::string_view size_text = rest.substr(0, line_end);
+    size_text = Trim(size_text.substr(0, size_text.find(';')));  // extensions mean nothing to us
+    auto size = ParseHex(size_text);
+    if (!size) return Outcome::kBadRequest;
+    if (chunked_body_.size() + *size > body_bytes_max_) return Outcome::kTooLargeBody;
+    if (*size == 0) {
+      // Trailers, then an empty line.
+      std::string_view trailers = rest.substr(line_end + 2);
+      if (trailers.starts_with("\r\n")) {
+        *consumed = chunk_at_ + line_end + 4;
+      } else {
+        size_t end = trailers.find("\r\n\r\n");
+        if (end == std::string_view::npos) {
+          return trailers.size() > limits::kHttpHeaderBytesMax ? Outcome::kTooLargeHead : Outcome::kMore;
+        }
+        *consumed = chunk_at_ + line_end + 2 + end + 4;
+      }
+      request_.body = chunked_body_;
+      return Outcome::kRequest;
+    }
+    if (rest.size() < line_end + 2 + *size + 2) return Outcome::kMore;
+    if (rest.substr(line_end + 2 + *size, 2) != "\r\n") return Outcome::kBadRequest;
+    chunked_body_.append(rest.substr(line_end + 2, *size));
+    chunk_at_ += line_end + 2 + *size + 2;
+  }
+}
+
+}  // namespace holdfast::wire

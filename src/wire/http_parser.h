@@ -1,0 +1,89 @@
+// HTTP/1.1 requests out of a stream of bytes: request line, headers, and a body of known length or in chunks.
+//
+// Strict where leniency has hurt others: one meaning for every message or none. A request with both a length
+// and a transfer encoding, with two lengths, with a folded header or with bare line feeds is refused.
+//
+//   HttpParser parser;
+//   switch (parser.Parse(buffer, &consumed)) …   // call again with more bytes while it says kMore
+//
+// The views in request() point into the buffer that was last given; a chunked body is collected in the
+// parser. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::wire {
+
+struct Header {
+  std::string_view name;   // as sent
+  std::string_view value;  // without the blanks around it
+};
+
+struct HttpRequest {
+  std::string_view method;
+  std::string_view path;   // before '?'
+  std::string_view query;  // after it
+  std::vector<Header> headers;
+  std::string_view body;
+  bool keep_alive = true;
+
+  // The first header of that name, compared without regard to case; null when there is none.
+  const std::string_view* Find(std::string_view name) const;
+  std::string_view Get(std::string_view name) const {
+    const std::string_view* value = Find(name);
+    return value == nullptr ? std::string_view() : *value;
+  }
+};
+
+bool EqualsIgnoringCase(std::string_view a, std::string_view b);
+
+class HttpParser {
+ public:
+  enum class Outcome : uint8_t {
+    kMore,          // not enough bytes yet
+    kContinue,      // the same, and the client waits for "100 Continue"
+    kRequest,       // request() is complete; `*consumed` bytes are its own
+    kBadRequest,    // 400, then close
+    kTooLargeHead,  // 400, then close
+    kTooLargeBody,  // 413, then close
+    kNotSupported,  // 501, then close
+  };
+
+  explicit HttpParser(size_t body_bytes_max) : body_bytes_max_(body_bytes_max) {}
+
+  // `bytes` always starts where the last complete request ended, and only ever grows at its end.
+  Outcome Parse(std::string_view bytes, size_t* consumed);
+  const HttpRequest& request() const { return request_; }
+  // Total bytes the request is known to need; 0 when unknown.
+  size_t expected_bytes() const { return state_ == State::kLengthBody ? head_size_ + content_length_ : 0; }
+  // True once a request line has begun and the request is not complete.
+  bool mid_request() const { return seen_ > 0; }
+  void Reset();
+
+ private:
+  enum class State : uint8_t { kHead, kLengthBody, kChunkedBody };
+
+  Outcome ParseHead(std::string_view bytes);
+  Outcome ParseChunks(std::string_view bytes, size_t* consumed);
+  bool ParseRequestLine(std::string_view line);
+  bool ParseHeaders(std::string_view lines);
+  Outcome Frame();
+
+  const size_t body_bytes_max_;
+  State state_ = State::kHead;
+  size_t seen_ = 0;  // bytes already searched for the end of the head
+  size_t head_size_ = 0;
+  size_t content_length_ = 0;
+  size_t chunk_at_ = 0;  // position in bytes of the next chunk
+  bool continue_sent_ = false;
+  bool expects_continue_ = false;
+  std::string chunked_body_;
+  HttpRequest request_;
+  const char* base_ = nullptr;  // of the buffer that the views point into
+};
+
+}  // namespace holdfast::wire

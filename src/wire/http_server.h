@@ -1,0 +1,49 @@
+// An HTTP/1.1 server on epoll: one event loop per I/O thread, connections dealt out in turn, one request at a
+// time on each connection, pipelined ones waiting in its buffer.
+//
+// Everything a stranger controls is bounded: head and body size, connections, memory for bodies, time to send
+// a request, time to sit idle.
+//
+// Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "holdfast/result.h"
+#include "wire/exchange.h"
+
+namespace holdfast::wire {
+
+struct HttpServerOptions {
+  std::string address = "127.0.0.1";
+  int port = 8000;     // 0: any free one
+  int io_threads = 0;  // 0: one per core
+  size_t connections_max = 4096;
+  size_t body_bytes_max = 16 << 20;
+  size_t buffered_bytes_max = 512 << 20;  // of all requests being received
+  int64_t request_seconds_max = 60;       // from a request's first byte to its last
+  int64_t idle_seconds_max = 900;
+  std::string tls_certificate;  // PEM files; empty: plain HTTP
+  std::string tls_key;
+};
+
+class HttpServer {
+ public:
+  // `handler` and `log` must outlive the server. Listens when this returns.
+  static Result<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options, HttpHandler* handler,
+                                                   const base::Log* log);
+  // Stops at once what Drain has not finished.
+  virtual ~HttpServer() = default;
+
+  virtual int port() const = 0;
+  // Accepts no more connections, lets requests under way finish, and closes. Returns when all are closed or
+  // the time is over.
+  virtual void Drain(int64_t millis) = 0;
+  virtual size_t connections() const = 0;
+};
+
+}  // namespace holdfast::wire

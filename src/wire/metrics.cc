@@ -1,0 +1,169 @@
+#include "wire/metrics.h"
+
+#include <bit>
+#include <cstdio>
+
+namespace holdfast::wire {
+namespace {
+
+void AppendType(std::string_view name, std::string_view type, std::string_view help, std::string* out) {
+  out->append("# HELP ").append(name).append(" ").append(help).append("\n# TYPE ");
+  out->append(name).append(" ").append(type).append("\n");
+}
+
+std::string Number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
+void AppendSample(std::string_view name, std::string_view labels, double value, std::string* out) {
+  out->append(name);
+  if (!labels.empty()) out->append("{").append(labels).append("}");
+  out->append(" ").append(Number(value)).append("\n");
+}
+
+std::string Label(std::string_view name, std::string_view value) {
+  return std::string(name) + "=\"" + std::string(value) + "\"";
+}
+
+}  // namespace
+
+void Histogram::Add(int64_t micros) {
+  auto units = static_cast<uint64_t>(micros < 0 ? 0 : micros) / 16;
+  int bucket = std::min<int>(static_cast<int>(std::bit_width(units)), kBuckets - 1);
+  counts_[static_cast<size_t>(bucket)].fetch_add(1, std::memory_order_relaxed);
+  total_micros_.fetch_add(static_cast<uint64_t>(micros < 0 ? 0 : micros), std::memory_order_relaxed);
+}
+
+void Histogram::Append(std::string_view name, std::string_view labels, std::string* out) const {
+  uint64_t count = 0;
+  for (int i = 0; i < kBuckets; ++i) {
+    count += counts_[static_cast<size_t>(i)].load(std::memory_order_relaxed);
+    std::string bound = i + 1 == kBuckets ? "+Inf" : Number(16e-6 * static_cast<double>(uint64_t{1} << i));
+    AppendSample(std::string(name) + "_bucket", std::string(labels) + "," + Label("le", bound),
+                 static_cast<double>(count), out);
+  }
+  AppendSample(std::string(name) + "_sum", labels,
+               static_cast<double>(total_micros_.load(std::memory_order_relaxed)) * 1e-6, out);
+  AppendSample(std::string(name) + "_count", labels, static_cast<double>(count), out);
+}
+
+Metrics::Metrics(std::vector<std::string_view> operations)
+    : names_(std::move(operations)), operations_(names_.size()) {}
+
+void Metrics::CountRequest(size_t operation, int64_t micros, const ErrorCode* error) {
+  if (operation == kNoOperation) return;
+  PerOperation& counted = operations_[operation];
+  counted.requests.fetch_add(1, std::memory_order_relaxed);
+  counted.latency.Add(micros);
+  if (error != nullptr) counted.errors[static_cast<size_t>(*error)].fetch_add(1, std::memory_order_relaxed);
+}
+
+void Metrics::CountBytes(size_t received, size_t sent) {
+  received_bytes_.fetch_add(received, std::memory_order_relaxed);
+  sent_bytes_.fetch_add(sent, std::memory_order_relaxed);
+}
+
+std::string Metrics::Render(engine::Engine* engine) const {
+  std::string out;
+  RenderRequests(&out);
+  RenderTables(engine, &out);
+  RenderStorage(engine, &out);
+  return out;
+}
+
+void Metrics::RenderRequests(std::string* out) const {
+  AppendType("holdfast_requests_total", "counter", "Requests answered, by operation.", out);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    AppendSample("holdfast_requests_total", Label("operation", names_[i]),
+                 static_cast<double>(operations_[i].requests.load(std::memory_order_relaxed)), out);
+  }
+  AppendType("holdfast_errors_total", "counter", "Requests answered with an error, by operation and type.",
+             out);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    for (size_t code = 0; code < kErrorCodes; ++code) {
+      uint64_t count = operations_[i].errors[code].load(std::memory_order_relaxed);
+      if (count == 0) continue;
+      AppendSample(
+          "holdfast_errors_total",
+          Label("operation", names_[i]) + "," + Label("type", ErrorName(static_cast<ErrorCode>(code))),
+          static_cast<double>(count), out);
+    }
+  }
+  AppendType("holdfast_request_seconds", "histogram", "From the last byte of a request to its answer.", out);
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (operations_[i].requests.load(std::memory_order_relaxed) == 0) continue;
+    operations_[i].latency.Append("holdfast_request_seconds", Label("operation", names_[i]), out);
+  }
+  AppendType("holdfast_received_bytes_total", "counter", "Bytes of requests.", out);
+  AppendSample("holdfast_received_bytes_total", "", static_cast<double>(received_bytes_.load()), out);
+  AppendType("holdfast_sent_bytes_total", "counter", "Bytes of answers.", out);
+  AppendSample("holdfast_sent_bytes_total", "", static_cast<double>(sent_bytes_.load()), out);
+  AppendType("holdfast_reruns_total", "counter",
+             "Requests that would have waited on an I/O thread and were run again on the pool.", out);
+  AppendSample("holdfast_reruns_total", "", static_cast<double>(reruns_.load()), out);
+  AppendType("holdfast_connections", "gauge", "Open connections.", out);
+  AppendSample("holdfast_connections", "", static_cast<double>(connections_.load()), out);
+}
+
+void Metrics::RenderTables(engine::Engine* engine, std::string* out) {
+  struct Row {
+    std::string labels;
+    double reads, writes, items, bytes;
+  };
+  std::vector<Row> rows;
+  auto add = [&](std::string labels, const engine::Consumption& used, const engine::Tally& tally) {
+    rows.push_back({std::move(labels), static_cast<double>(used.read_halves.load()) / 2,
+                    static_cast<double>(used.write_halves.load()) / 2,
+                    static_cast<double>(tally.count.load()), static_cast<double>(tally.bytes.load())});
+  };
+  for (const engine::TablePtr& table : engine->catalog().All()) {
+    engine::SchemaPtr schema = table->schema();
+    add(Label("table", schema->name) + "," + Label("index", ""), table->consumption, table->tally);
+    for (const engine::IndexSchema& index : schema->indexes) {
+      add(Label("table", schema->name) + "," + Label("index", index.name), *table->IndexConsumption(index.id),
+          *table->IndexTally(index.id));
+    }
+  }
+  auto family = [&](std::string_view name, std::string_view type, std::string_view help, double Row::*value) {
+    AppendType(name, type, help, out);
+    for (const Row& row : rows) AppendSample(name, row.labels, row.*value, out);
+  };
+  family("holdfast_consumed_read_units_total", "counter", "Read units consumed, by table and index.",
+         &Row::reads);
+  family("holdfast_consumed_write_units_total", "counter", "Write units consumed, by table and index.",
+         &Row::writes);
+  family("holdfast_items", "gauge", "Items, by table and index.", &Row::items);
+  family("holdfast_item_bytes", "gauge", "Bytes of items by DynamoDB's size rule, by table and index.",
+         &Row::bytes);
+}
+
+void Metrics::RenderStorage(engine::Engine* engine, std::string* out) {
+  auto one = [&](std::string_view name, std::string_view type, std::string_view help, double value) {
+    AppendType(name, type, help, out);
+    AppendSample(name, "", value, out);
+  };
+  engine::CommitStats commit = engine->committer().stats();
+  one("holdfast_commit_groups_total", "counter", "Syncs of the log, each answering a group of writes.",
+      static_cast<double>(commit.groups));
+  one("holdfast_commit_answers_total", "counter",
+      "Answers given after a sync; divided by groups: the group size.", static_cast<double>(commit.answers));
+  one("holdfast_commit_sync_seconds_total", "counter", "Time spent syncing the log.",
+      static_cast<double>(commit.sync_micros) * 1e-6);
+  one("holdfast_commit_queue", "gauge", "Answers waiting for a sync.", static_cast<double>(commit.queue));
+  one("holdfast_expired_items_total", "counter", "Items removed because their time to live had passed.",
+      static_cast<double>(engine->expired_items()));
+  storage::Stats storage = engine->kv().stats();
+  one("holdfast_storage_disk_bytes", "gauge", "Bytes of files.", static_cast<double>(storage.disk_bytes));
+  one("holdfast_storage_log_bytes", "gauge", "Bytes of the write-ahead log.",
+      static_cast<double>(storage.log_bytes));
+  one("holdfast_storage_memory_bytes", "gauge", "Bytes of write buffers and table readers.",
+      static_cast<double>(storage.memory_bytes));
+  one("holdfast_storage_cache_bytes", "gauge", "Bytes of the block cache in use.",
+      static_cast<double>(storage.cache_bytes));
+  one("holdfast_storage_compaction_pending_bytes", "gauge", "Bytes that compaction still has to rewrite.",
+      static_cast<double>(storage.compaction_pending_bytes));
+}
+
+}  // namespace holdfast::wire

@@ -1,0 +1,43 @@
+#include "wire/worker_pool.h"
+
+#include "base/thread.h"
+
+namespace holdfast::wire {
+
+WorkerPool::WorkerPool(int threads, size_t queue_max) : queue_max_(queue_max) {
+  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    base::MutexLock lock(&mu_);
+    stop_ = true;
+    filled_.NotifyAll();
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool WorkerPool::Submit(std::function<void()> task) {
+  base::MutexLock lock(&mu_);
+  if (queue_.size() >= queue_max_) return false;
+  queue_.push_back(std::move(task));
+  filled_.NotifyOne();
+  return true;
+}
+
+void WorkerPool::Run() {
+  base::NameThread("worker");
+  while (true) {
+    std::function<void()> task;
+    {
+      base::MutexLock lock(&mu_);
+      while (queue_.empty() && !stop_) filled_.Wait(&mu_);
+      if (queue_.empty()) return;
+      task = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    task();
+  }
+}
+
+}  // namespace holdfast::wire
