@@ -26,7 +26,7 @@ namespace holdfast {
 
 // What kind of table name a field holds. Operations on items accept a name or an ARN and are lenient about
 // length; operations on tables are not.
-enum class TableNameRule : unsigned char { kNone, kOfItems, kOfTable, kOfNewTable };
+enum class TableNameRule : unsigned char { kNone, kOfItems, kOfTable, kOfNewTable, kArn };
 
 // What the API demands of a value before any operation looks at it.
 struct Rules {
@@ -38,6 +38,8 @@ struct Rules {
   // "[a-zA-Z0-9_.-]+": the one pattern there is. Empty: any text.
   std::string_view pattern = {};
   TableNameRule table_name = TableNameRule::kNone;
+  // The wire type is Long rather than Integer; only a message about a wrong type tells them apart.
+  bool is_long = false;
   // The violation names the parameter as the wire does and leaves the value out.
   bool terse = false;
 };

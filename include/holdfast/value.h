@@ -110,7 +110,8 @@ class HOLDFAST_EXPORT Item {
   // Adopts bytes in the stored form. Requires: they came from flat() or from the database.
   static Item FromFlat(std::string bytes);
   // An item that could not be built. Operations that are given it answer `why` and change nothing.
-  static Item Defective(Error why);
+  // `flat` may hold what could be read of it.
+  static Item Defective(Error why, std::string flat = {});
 
   size_t size() const;
   bool empty() const { return size() == 0; }

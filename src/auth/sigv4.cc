@@ -309,7 +309,13 @@ std::string CanonicalRequest(const SignedRequest& request, std::string_view sign
   for (const std::string& pair : pairs) text += (&pair == &pairs.front() ? "" : "&") + pair;
   text += "\n";
   for (std::string_view name : Split(signed_headers, ";")) {
-    text += std::string(name) + ":" + Canonical(request.Header(Lower(name))) + "\n";
+    // A header sent more than once counts as one list.
+    std::string lower = Lower(name), values;
+    for (size_t i = 0; i < request.header_count; ++i) {
+      if (!EqualsLower(request.headers[i].name, lower)) continue;
+      values.append(values.empty() ? "" : ",").append(Canonical(request.headers[i].value));
+    }
+    text += std::string(name) + ":" + values + "\n";
   }
   return text + "\n" + std::string(signed_headers) + "\n" + Hex(Sha256(request.body));
 }

@@ -37,6 +37,7 @@ Violation FieldPath::NotKept(std::string_view value, const Rules& rules, std::st
 }
 
 Violation FieldPath::Missing(const Rules& rules) const {
+  if (rules.table_name == TableNameRule::kArn) return {Order(), "Invalid TableArn", true, true};
   bool of_table =
       rules.table_name == TableNameRule::kOfTable || rules.table_name == TableNameRule::kOfNewTable;
   if (of_table) {

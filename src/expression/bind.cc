@@ -124,6 +124,17 @@ class Binder {
                     std::string(node.text));
       }
     }
+    // Only if_not_exists may be the argument of a function.
+    for (const Node& node : tree_->nodes) {
+      if (node.op != Op::kFunction) continue;
+      for (NodeId operand : node.operands) {
+        const Node& inner = tree_->at(operand);
+        if (inner.op == Op::kFunction && inner.function == Function::kListAppend) {
+          return Fail("The function is not allowed to be used this way in an expression; function: " +
+                      std::string(inner.text));
+        }
+      }
+    }
     return Ok{};
   }
 
@@ -239,6 +250,7 @@ class Binder {
  private:
   std::optional<Type> ConstantType(const Node& node) const {
     if (node.op == Op::kValue) return ValueView(node.value).type();
+    if (node.op == Op::kFunction && node.function == Function::kSize) return Type::kNumber;
     return std::nullopt;
   }
 
@@ -258,7 +270,7 @@ class Binder {
     for (NodeId operand : node.operands) HF_CHECK_OK(RequireType(node, operand, IsOrdered));
     const Node& lower = tree_->at(node.operands[1]);
     const Node& upper = tree_->at(node.operands[2]);
-    if (!ConstantType(lower) || !ConstantType(upper)) return Ok{};
+    if (lower.op != Op::kValue || upper.op != Op::kValue) return Ok{};
     ValueView low(lower.value), high(upper.value);
     std::string bounds = "; lower bound operand: AttributeValue: " + ValueText(low) +
                          ", upper bound operand: AttributeValue: " + ValueText(high);
@@ -328,8 +340,8 @@ Scope::Scope(const NameMap* names, const Item* values) : names_(names), values_(
   if (values_ != nullptr) values_used_.resize(values_->size());
 }
 
-Status Scope::CheckMaps(bool any_expression, bool any_value_expression,
-                        std::string_view missing_expressions) const {
+Status Scope::CheckUsable(bool any_expression, bool any_value_expression,
+                          std::string_view missing_expressions) const {
   if (names_ != nullptr && !any_expression) {
     return ValidationError("ExpressionAttributeNames can only be specified when using expressions");
   }
@@ -337,6 +349,10 @@ Status Scope::CheckMaps(bool any_expression, bool any_value_expression,
     return RequestError("ExpressionAttributeValues can only be specified when using expressions: " +
                         std::string(missing_expressions));
   }
+  return Ok{};
+}
+
+Status Scope::CheckMaps() const {
   if (names_ != nullptr) HF_CHECK_OK(CheckNames());
   if (values_ != nullptr) HF_CHECK_OK(CheckValues());
   return Ok{};
@@ -347,22 +363,24 @@ Status Scope::CheckNames() const {
   for (const auto& [placeholder, name] : *names_) {
     HF_CHECK_OK(CheckPlaceholder("ExpressionAttributeNames", placeholder, '#'));
     if (name.empty() || name.size() > limits::kAttributeNameBytesMax) {
-      return ValidationError(
-          "ExpressionAttributeNames contains invalid value: " +
-          std::string(name.empty() ? "Empty attribute name" : "The attribute name is too long") +
-          "; key: \"" + placeholder + "\"");
+      return ValidationError("ExpressionAttributeNames contains invalid value: " +
+                             std::string(name.empty()
+                                             ? "Empty attribute name"
+                                             : "Attribute name is too large, must be less than 65536 bytes") +
+                             "; key: \"" + placeholder + "\"");
     }
   }
   return Ok{};
 }
 
 Status Scope::CheckValues() const {
-  if (const Error* defect = values_->defect()) return *defect;
+  // A defective map still has its keys.
   value::MapView values(*values_);
   if (values.size() == 0) return ValidationError("ExpressionAttributeValues must not be empty");
   for (uint32_t i = 0; i < values.size(); ++i) {
     HF_CHECK_OK(CheckPlaceholder("ExpressionAttributeValues", values.At(i).name, ':'));
   }
+  if (const Error* defect = values_->defect()) return *defect;
   return Ok{};
 }
 
@@ -422,6 +440,10 @@ Status BindUpdate(Scope* scope, ParsedUpdate* update) {
   HF_CHECK_OK(binder.CheckReservedWords());
   HF_CHECK_OK(binder.CheckFunctionNames());
   HF_CHECK_OK(binder.CheckUpdateFunctions());
+  if (!update->repeated_section.empty()) {
+    return binder.Fail("The \"" + std::string(update->repeated_section) +
+                       "\" section can only be used once in an update expression;");
+  }
   for (const UpdateClause& clause : update->clauses) {
     HF_CHECK_OK(binder.BindNode(clause.path));
     if (clause.kind != UpdateClause::Kind::kRemove) HF_CHECK_OK(binder.BindNode(clause.value));

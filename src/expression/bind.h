@@ -28,11 +28,12 @@ class Scope {
   // Either may be null: the request has none. Both must outlive everything bound through this scope.
   Scope(const NameMap* names, const Item* values);
 
-  // The maps themselves: there is an expression to use them, they are not empty, keys are well-formed, values
-  // sound. `missing_expressions` says which parameters could have used the values: "ConditionExpression is
-  // null".
-  Status CheckMaps(bool any_expression, bool any_value_expression,
-                   std::string_view missing_expressions) const;
+  // That there are expressions to use the maps. `missing_expressions` says which parameters could have used
+  // the values: "ConditionExpression is null".
+  Status CheckUsable(bool any_expression, bool any_value_expression,
+                     std::string_view missing_expressions) const;
+  // The maps themselves: not empty, keys well-formed, values sound.
+  Status CheckMaps() const;
   Status CheckAllUsed() const;
 
   // Empty when not defined.

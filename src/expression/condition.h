@@ -16,6 +16,8 @@ namespace holdfast::expression {
 class Condition {
  public:
   static Result<Condition> Parse(std::string_view what, std::string_view text, Scope* scope);
+  // A tree made by hand. Requires: bound and well-typed.
+  static Condition FromTree(Tree tree) { return Condition(std::move(tree)); }
 
   // Null is an item that does not exist: it has no attributes.
   bool Holds(const value::MapView* item) const;

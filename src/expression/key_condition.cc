@@ -106,9 +106,13 @@ class Collector {
 
 }  // namespace
 
-Result<std::vector<KeyCondition>> ParseKeyConditions(std::string_view text, Scope* scope) {
+Result<Tree> ParseKeyConditionTree(std::string_view text, Scope* scope) {
   HF_TRY(Tree tree, ParseConditionText(kWhat, text));
   HF_CHECK_OK(BindCondition(kWhat, scope, &tree));
+  return tree;
+}
+
+Result<std::vector<KeyCondition>> CollectKeyConditions(const Tree& tree) {
   Collector collector(tree);
   HF_CHECK_OK(collector.Collect(tree.root));
   return std::move(collector.conditions);

@@ -13,14 +13,25 @@
 namespace holdfast::expression {
 
 struct KeyCondition {
-  enum class Kind : uint8_t { kEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kBetween, kBeginsWith };
+  enum class Kind : uint8_t {
+    kEqual,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual,
+    kBetween,
+    kBeginsWith,
+    kNotIndexable
+  };
   std::string attribute;
   Kind kind;
   ByteView operand;        // flat value; the lower bound of kBetween
   ByteView upper_operand;  // kBetween
 };
 
-// In the order of the text.
-Result<std::vector<KeyCondition>> ParseKeyConditions(std::string_view text, Scope* scope);
+// The expression as a condition, names and values bound.
+Result<Tree> ParseKeyConditionTree(std::string_view text, Scope* scope);
+// Its conditions one by one, in the order of the text. Fails for what is no condition on a key.
+Result<std::vector<KeyCondition>> CollectKeyConditions(const Tree& tree);
 
 }  // namespace holdfast::expression

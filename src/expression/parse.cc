@@ -398,14 +398,13 @@ Result<ParsedUpdate> ParseUpdateText(std::string_view text) {
   Parser parser("UpdateExpression", text, {"SET", "REMOVE", "ADD", "DELETE"});
   HF_CHECK_OK(parser.Start());
   ParsedUpdate update;
-  std::string_view repeated;
   bool seen[4] = {};
   do {
     static constexpr std::string_view kNames[] = {"SET", "REMOVE", "ADD", "DELETE"};
     int section = 0;
     while (section < 4 && !parser.AcceptKeyword(kNames[section])) ++section;
     if (section == 4) return parser.SyntaxError();
-    if (seen[section] && repeated.empty()) repeated = kNames[section];
+    if (seen[section] && update.repeated_section.empty()) update.repeated_section = kNames[section];
     seen[section] = true;
     do {
       UpdateClause clause{static_cast<Kind>(section), 0, 0};
@@ -420,10 +419,6 @@ Result<ParsedUpdate> ParseUpdateText(std::string_view text) {
     } while (parser.AcceptSymbol(","));
   } while (!parser.AtEnd());
   HF_CHECK_OK(parser.Finish());
-  if (!repeated.empty()) {
-    return parser.Fail("The \"" + std::string(repeated) +
-                       "\" section can only be used once in an update expression;");
-  }
   update.tree = parser.TakeTree(0);
   return update;
 }

@@ -22,6 +22,7 @@ struct UpdateClause {
 struct ParsedUpdate {
   Tree tree;
   std::vector<UpdateClause> clauses;
+  std::string_view repeated_section;  // "SET"; empty: none came twice
 };
 
 struct ParsedProjection {

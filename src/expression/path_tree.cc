@@ -83,34 +83,39 @@ void ProjectValue(const PathNode& node, ValueView value, FlatWriter* writer) {
 Result<PathTree> PathTree::Build(std::string_view what, std::vector<Path> paths) {
   PathTree tree;
   tree.paths_ = std::move(paths);
-  for (size_t i = 0; i < tree.paths_.size(); ++i) HF_CHECK_OK(tree.Insert(what, static_cast<int>(i)));
+  // An overlap anywhere is reported before a conflict anywhere.
+  std::optional<Error> conflict;
+  for (size_t i = 0; i < tree.paths_.size(); ++i) {
+    Clash clash = tree.Insert(static_cast<int>(i));
+    if (clash.kind == Clash::Kind::kNone) continue;
+    bool overlap = clash.kind == Clash::Kind::kOverlap;
+    Error error = InvalidExpression(
+        what, "Two document paths " + std::string(overlap ? "overlap" : "conflict") +
+                  " with each other; must remove or rewrite one of these paths; path one: " +
+                  PathText(tree.paths_[static_cast<size_t>(clash.other)]) +
+                  ", path two: " + PathText(tree.paths_[i]));
+    if (overlap) return error;
+    if (!conflict) conflict = std::move(error);
+  }
+  if (conflict) return *std::move(conflict);
   return tree;
 }
 
-Status PathTree::Insert(std::string_view what, int number) {
+PathTree::Clash PathTree::Insert(int number) {
   const Path& path = paths_[static_cast<size_t>(number)];
-  auto clash = [&](std::string_view how, int other) {
-    return InvalidExpression(
-        what, "Two document paths " + std::string(how) +
-                  " with each other; must remove or rewrite one of these paths; path one: " +
-                  PathText(paths_[static_cast<size_t>(other)]) + ", path two: " + PathText(path));
-  };
   is_flat_ = is_flat_ && path.size() == 1;
   PathNode* node = &root_;
   for (const PathStep& step : path) {
-    if (node->leaf != PathNode::kInner) return clash("overlap", node->leaf);
-    if (step.is_position()) {
-      if (!node->fields.empty()) return clash("conflict", AnyLeaf(*node));
-      node = FindOrAdd(&node->elements, step.position);
-    } else {
-      if (!node->elements.empty()) return clash("conflict", AnyLeaf(*node));
-      node = FindOrAdd(&node->fields, step.name);
-    }
+    if (node->leaf != PathNode::kInner) return {Clash::Kind::kOverlap, node->leaf};
+    bool other_kind = step.is_position() ? !node->fields.empty() : !node->elements.empty();
+    if (other_kind) return {Clash::Kind::kConflict, AnyLeaf(*node)};
+    node =
+        step.is_position() ? FindOrAdd(&node->elements, step.position) : FindOrAdd(&node->fields, step.name);
   }
   bool taken = node->leaf != PathNode::kInner || !node->fields.empty() || !node->elements.empty();
-  if (taken) return clash("overlap", AnyLeaf(*node));
+  if (taken) return {Clash::Kind::kOverlap, AnyLeaf(*node)};
   node->leaf = number;
-  return Ok{};
+  return {};
 }
 
 void PathTree::Project(MapView item, FlatWriter* writer) const {

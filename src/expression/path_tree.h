@@ -36,7 +36,12 @@ class PathTree {
   void Project(value::MapView item, value::FlatWriter* writer) const;
 
  private:
-  Status Insert(std::string_view what, int number);
+  struct Clash {
+    enum class Kind : uint8_t { kNone, kOverlap, kConflict };
+    Kind kind = Kind::kNone;
+    int other = 0;  // the path it clashes with
+  };
+  Clash Insert(int number);
 
   PathNode root_;
   std::vector<Path> paths_;

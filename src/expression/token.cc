@@ -7,10 +7,10 @@ bool IsDigit(char c) {
   return c >= '0' && c <= '9';
 }
 bool IsWordStart(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 bool IsWordPart(char c) {
-  return IsWordStart(c) || IsDigit(c);
+  return IsWordStart(c) || IsDigit(c) || c == '_';
 }
 bool IsBlank(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';

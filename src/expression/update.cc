@@ -18,6 +18,9 @@ using Kind = UpdateClause::Kind;
 Error InvalidPath() {
   return ValidationError("The document path provided in the update expression is invalid for update");
 }
+Error LegacyMismatch() {
+  return ValidationError("Type mismatch for attribute to update");
+}
 Error WrongOperand() {
   return ValidationError("An operand in the update expression has an incorrect data type");
 }
@@ -60,8 +63,8 @@ int DepthOf(ValueView value) {
 
 class Application {
  public:
-  Application(const ParsedUpdate& parsed, const PathTree& paths, MapView old)
-      : tree_(parsed.tree), clauses_(parsed.clauses), paths_(paths), old_(old) {}
+  Application(const ParsedUpdate& parsed, const PathTree& paths, bool legacy, MapView old)
+      : tree_(parsed.tree), clauses_(parsed.clauses), paths_(paths), legacy_(legacy), old_(old) {}
 
   Result<Item> Run() {
     outcomes_.reserve(clauses_.size());
@@ -133,14 +136,23 @@ class Application {
     return Computed{writer.TakeValue(), {}};
   }
 
-  static Result<Outcome> Add(std::optional<ValueView> old, ValueView operand) {
+  Result<Outcome> Add(std::optional<ValueView> old, ValueView operand) const {
     if (!old) return Outcome{Outcome::Kind::kStore, {{}, operand.bytes()}};
-    if (old->type() != operand.type()) return WrongOperand();
+    if (old->type() != operand.type()) return legacy_ ? LegacyMismatch() : WrongOperand();
     if (operand.type() == Type::kNumber) {
       HF_TRY(Number sum, Number::Add(old->number(), operand.number()));
       return Outcome{Outcome::Kind::kStore, {EncodeNumber(sum), {}}};
     }
     FlatWriter writer;
+    if (operand.type() == Type::kList) {
+      writer.BeginList();
+      for (ValueView list : {*old, operand}) {
+        ContainerView elements = list.entries();
+        for (uint32_t i = 0; i < elements.size(); ++i) writer.Copy(ValueView(elements.Entry(i)));
+      }
+      writer.EndList();
+      return Outcome{Outcome::Kind::kStore, {writer.TakeValue(), {}}};
+    }
     writer.BeginSet();
     for (ValueView set : {*old, operand}) {
       ContainerView members = set.entries();
@@ -150,9 +162,9 @@ class Application {
     return Outcome{Outcome::Kind::kStore, {writer.TakeValue(), {}}};
   }
 
-  static Result<Outcome> Delete(std::optional<ValueView> old, ValueView operand) {
+  Result<Outcome> Delete(std::optional<ValueView> old, ValueView operand) const {
     if (!old) return Outcome{};
-    if (old->type() != operand.type()) return WrongOperand();
+    if (old->type() != operand.type()) return legacy_ ? LegacyMismatch() : WrongOperand();
     ContainerView members = old->entries(), doomed = operand.entries();
     FlatWriter writer;
     writer.BeginSet();
@@ -232,6 +244,7 @@ class Application {
   const Tree& tree_;
   const std::vector<UpdateClause>& clauses_;
   const PathTree& paths_;
+  const bool legacy_;
   const MapView old_;
   std::vector<Outcome> outcomes_;
 };
@@ -245,11 +258,19 @@ Result<Update> Update::Parse(std::string_view text, Scope* scope) {
   for (const UpdateClause& clause : parsed.clauses) paths.push_back(parsed.tree.at(clause.path).path);
   HF_TRY(PathTree tree, PathTree::Build("UpdateExpression", std::move(paths)));
   HF_CHECK_OK(CheckUpdateOperands(&parsed));
-  return Update(std::move(parsed), std::move(tree));
+  return Update(std::move(parsed), std::move(tree), /*legacy=*/false);
+}
+
+Update Update::FromLegacy(ParsedUpdate parsed) {
+  std::vector<Path> paths;
+  for (const UpdateClause& clause : parsed.clauses) paths.push_back(parsed.tree.at(clause.path).path);
+  Result<PathTree> tree = PathTree::Build("AttributeUpdates", std::move(paths));
+  HF_ASSERT(tree.has_value());
+  return Update(std::move(parsed), *std::move(tree), /*legacy=*/true);
 }
 
 Result<Item> Update::Apply(MapView old) const {
-  return Application(parsed_, paths_, old).Run();
+  return Application(parsed_, paths_, legacy_, old).Run();
 }
 
 bool Update::only_removes() const {

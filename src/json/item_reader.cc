@@ -37,14 +37,20 @@ class Reader {
             "than 65536 bytes"));
       }
       if (name.empty()) {
-        Spoil(ValidationError(
-            "One or more parameter values were invalid: An AttributeValue may not contain an empty "
-            "attribute name"));
+        Spoil(ValidationError("One or more parameter values were invalid: Empty attribute name"));
       }
       if (sound()) writer_->Name(name);
       HF_CHECK_OK(ReadValue(value, depth));
       if (!sound() && depth == 1 && spoiled_name_.empty()) spoiled_name_ = name;
     }
+    if (sound()) writer_->EndMap();
+    return Ok{};
+  }
+
+  Status ReadSingle(const Element& element) {
+    writer_->BeginMap();
+    writer_->Name("");
+    HF_CHECK_OK(ReadValue(element, 1));
     if (sound()) writer_->EndMap();
     return Ok{};
   }
@@ -127,14 +133,7 @@ class Reader {
   }
 
   Result<bool> ReadBoolean(bool is_null, const Element& content, bool write) {
-    bool flag = false;
-    if (content.get(flag) != simdjson::SUCCESS) {
-      std::string_view text;
-      if (content.get(text) != simdjson::SUCCESS) return WrongJsonType(content, "Boolean");
-      if (text != "true" && text != "false")
-        return SerializationError("Unexpected token received from parser");
-      flag = text == "true";
-    }
+    HF_TRY(bool flag, ReadFlag(content));
     if (is_null && !flag) {
       Spoil(
           RequestError("One or more parameter values were invalid: Null attribute value types must have the "
@@ -222,6 +221,27 @@ FlatWriter* ThreadWriter() {
 
 }  // namespace
 
+Result<bool> ReadFlag(const Element& element) {
+  bool flag = false;
+  if (element.get(flag) == simdjson::SUCCESS) return flag;
+  std::string_view text;
+  if (element.get(text) != simdjson::SUCCESS) return WrongJsonType(element, "Boolean");
+  std::string upper(text);
+  for (char& c : upper) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  if (upper == "TRUE" || upper == "1" || upper == "YES") return true;
+  if (upper == "FALSE" || upper == "0" || upper == "NO") return false;
+  return SerializationError("Unexpected token received from parser");
+}
+
+Error NestedCollectionExpected() {
+  return SerializationError(
+      "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class "
+      "java.lang.Class "
+      "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module "
+      "java.base of "
+      "loader 'bootstrap')");
+}
+
 Error SerializationError(std::string message) {
   return Error(ErrorCode::kSerialization, std::move(message));
 }
@@ -244,10 +264,22 @@ Error WrongJsonType(const Element& element, std::string_view java_type) {
   }
 }
 
-Result<Item> ReadItem(const Element& element) {
+Result<Item> ReadItem(const Element& element, Place place) {
+  bool collection = element.type() == element_type::OBJECT || element.type() == element_type::ARRAY;
+  if (place == Place::kElement && !collection) return NestedCollectionExpected();
   FlatWriter* writer = ThreadWriter();
   Reader reader(writer);
   HF_CHECK_OK(reader.ReadMap(element, 1));
+  if (!reader.sound()) return Item::Defective(*reader.defect());
+  return Item::FromFlat(writer->TakeMap());
+}
+
+Result<Item> ReadSingleValue(const Element& element, Place place) {
+  bool collection = element.type() == element_type::OBJECT || element.type() == element_type::ARRAY;
+  if (place == Place::kField && !collection) return SerializationError("Unexpected field type");
+  FlatWriter* writer = ThreadWriter();
+  Reader reader(writer);
+  HF_CHECK_OK(reader.ReadSingle(element));
   if (!reader.sound()) return Item::Defective(*reader.defect());
   return Item::FromFlat(writer->TakeMap());
 }
@@ -258,11 +290,22 @@ Result<Item> ReadExpressionValues(const Element& element) {
   HF_CHECK_OK(reader.ReadMap(element, 1));
   if (reader.sound()) return Item::FromFlat(writer->TakeMap());
   const Error& defect = *reader.defect();
-  if (defect.message() == value::NestingTooDeep().message()) return Item::Defective(defect);
+  // The names are checked before the values: they are kept.
+  writer->Clear();
+  writer->BeginMap();
+  for (auto [name, value] : simdjson::dom::object(element)) {
+    if (value.is_null()) continue;
+    writer->Name(name);
+    writer->Null();
+  }
+  writer->EndMap();
+  std::string names = writer->TakeMap();
+  if (defect.message() == value::NestingTooDeep().message()) return Item::Defective(defect, std::move(names));
   std::string message = "ExpressionAttributeValues contains invalid value: " + defect.message() +
                         " for key " + std::string(reader.spoiled_name());
-  return Item::Defective(defect.is_request_family() ? RequestError(std::move(message))
-                                                    : ValidationError(std::move(message)));
+  return Item::Defective(
+      defect.is_request_family() ? RequestError(std::move(message)) : ValidationError(std::move(message)),
+      std::move(names));
 }
 
 }  // namespace holdfast::json

@@ -22,9 +22,18 @@ using Element = simdjson::dom::element;
 // The Java-flavoured texts of AWS's own decoder.
 Error WrongJsonType(const Element& element, std::string_view java_type);
 Error SerializationError(std::string message);
+// true and false may also come as words; AWS takes these.
+Result<bool> ReadFlag(const Element& element);
+// What AWS's decoder says of a scalar where a collection inside a collection belongs.
+Error NestedCollectionExpected();
 
-Result<Item> ReadItem(const Element& element);
+// Where a map stands decides how AWS words a wrong type.
+enum class Place : uint8_t { kField, kElement };
+
+Result<Item> ReadItem(const Element& element, Place place);
 // The same for ExpressionAttributeValues, whose defects name the key.
 Result<Item> ReadExpressionValues(const Element& element);
+// One value, as an item that holds it under the empty name.
+Result<Item> ReadSingleValue(const Element& element, Place place);
 
 }  // namespace holdfast::json

@@ -20,12 +20,10 @@
 #include "holdfast/field_path.h"
 #include "holdfast/fields.h"
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 #include "json/item_reader.h"
 
 namespace holdfast::json {
-
-// Where a struct stands decides how AWS words a wrong type.
-enum class Place : uint8_t { kField, kElement };
 
 class StructReader {
  public:
@@ -70,8 +68,9 @@ class StructReader {
   }
 
   template <size_t I, class S, class M>
-  Status ReadField(const Field<S, M>& field, const Element& value, S* out) {
+  Status ReadField(const Field<S, M>& field, const Element& value, auto* out) {
     path_.Push(static_cast<int>(I), field.name);
+    is_long_ = field.rules.is_long;
     Status status = Read(value, Place::kField, &(out->*field.member));
     path_.Pop();
     return status;
@@ -107,11 +106,7 @@ class StructReader {
   }
 
   Status Read(const Element& element, Place, bool* out) {
-    if (element.get(*out) == simdjson::SUCCESS) return Ok{};
-    std::string_view text;
-    if (element.get(text) != simdjson::SUCCESS) return WrongJsonType(element, "Boolean");
-    if (text != "true" && text != "false") return SerializationError("Unexpected token received from parser");
-    *out = text == "true";
+    HF_TRY(*out, ReadFlag(element));
     return Ok{};
   }
 
@@ -123,16 +118,21 @@ class StructReader {
       *out = static_cast<int64_t>(std::floor(fraction));
       return Ok{};
     }
-    return WrongJsonType(element, "Integer");
+    return WrongJsonType(element, is_long_ ? "Long" : "Integer");
   }
 
-  Status Read(const Element& element, Place, Item* out) {
-    HF_TRY(*out, ReadItem(element));
+  Status Read(const Element& element, Place place, Item* out) {
+    HF_TRY(*out, ReadItem(element, place));
     return Ok{};
   }
 
   Status Read(const Element& element, Place, ExpressionValues* out) {
     HF_TRY(*out, ReadExpressionValues(element));
+    return Ok{};
+  }
+
+  Status Read(const Element& element, Place place, SingleValue* out) {
+    HF_TRY(*out, ReadSingleValue(element, place));
     return Ok{};
   }
 
@@ -143,13 +143,14 @@ class StructReader {
   }
 
   template <class T>
-  Status Read(const Element& element, Place, std::vector<T>* out) {
+  Status Read(const Element& element, Place place, std::vector<T>* out) {
     simdjson::dom::array array;
     if (element.get(array) != simdjson::SUCCESS) {
       if (element.type() == simdjson::dom::element_type::OBJECT) {
         return SerializationError("Start of structure or map found where not expected");
       }
-      return SerializationError("Unexpected field type");
+      return place == Place::kElement ? NestedCollectionExpected()
+                                      : SerializationError("Unexpected field type");
     }
     out->reserve(array.size());
     int position = 0;
@@ -169,7 +170,7 @@ class StructReader {
     if (element.get(object) != simdjson::SUCCESS) {
       if (element.type() == simdjson::dom::element_type::ARRAY) {
         return SerializationError("Unrecognized collection type java.util.Map<java.lang.String, " +
-                                  JavaTypeName<T>() + ">");
+                                  JavaType<T>::Name() + ">");
       }
       return SerializationError("Unexpected field type");
     }
@@ -204,18 +205,23 @@ class StructReader {
   }
 
   template <class T>
-  static std::string JavaTypeName() {
-    if constexpr (std::is_same_v<T, std::string>) {
-      return "java.lang.String";
-    } else if constexpr (Described<T>) {
-      return "com.amazonaws.dynamodb.v20120810." + std::string(T::kTypeName);
-    } else {
-      return "java.util.List";
+  struct JavaType {
+    static std::string Name() {
+      if constexpr (std::is_same_v<T, std::string>) {
+        return "java.lang.String";
+      } else {
+        return "com.amazonaws.dynamodb.v20120810." + std::string(T::kTypeName);
+      }
     }
-  }
+  };
+  template <class T>
+  struct JavaType<std::vector<T>> {
+    static std::string Name() { return "java.util.List<" + JavaType<T>::Name() + ">"; }
+  };
 
   Violations* const violations_;
   FieldPath path_;
+  bool is_long_ = false;  // of the field being read: how its Java type is called
 };
 
 template <Described T>

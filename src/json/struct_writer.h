@@ -76,7 +76,7 @@ void Write(const std::map<std::string, T>& values, std::string* out) {
 }
 
 template <class S, class M>
-void WriteField(const Field<S, M>& field, const S& value, bool* first, std::string* out) {
+void WriteField(const Field<S, M>& field, const auto& value, bool* first, std::string* out) {
   auto open = [&] {
     if (!std::exchange(*first, false)) out->push_back(',');
     out->push_back('"');

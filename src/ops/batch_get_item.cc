@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "ops/capacity.h"
+#include "ops/legacy.h"
 #include "ops/operations.h"
 #include "ops/projection.h"
 #include "ops/single_write.h"
@@ -26,14 +27,26 @@ Status Validate(const BatchGetItemRequest& request, std::vector<TablePlan>* plan
     return ValidationError("Too many items requested for the BatchGetItem call");
   }
   for (const auto& [name, asked] : request.request_items) {
+    HF_CHECK_OK(CheckNotMixed({{"AttributesToGet", asked.attributes_to_get.has_value()}},
+                              {{"ProjectionExpression", asked.projection_expression.has_value()}}));
     expression::Scope scope = ScopeOf(asked);
-    HF_CHECK_OK(scope.CheckMaps(asked.projection_expression.has_value(), false, ""));
+    HF_CHECK_OK(scope.CheckUsable(asked.projection_expression.has_value(), false, ""));
+    TablePlan plan{&name, &asked, {}, {}, {}};
+    if (asked.projection_expression) {
+      HF_CHECK_OK(scope.CheckMaps());
+      HF_TRY(plan.projection, ParseProjection(asked.projection_expression, &scope));
+      HF_CHECK_OK(scope.CheckAllUsed());
+    } else {
+      HF_TRY(plan.projection, ProjectionFromNames(asked.attributes_to_get));
+    }
+    // Values are canonical: keys that are equal have equal bytes, whatever the table's schema.
+    std::set<std::string_view> distinct;
     for (const Item& key : asked.keys) {
       if (const Error* defect = key.defect()) return *defect;
+      if (!distinct.insert(key.flat()).second) {
+        return ValidationError("Provided list of item keys contains duplicates");
+      }
     }
-    TablePlan plan{&name, &asked, {}, {}, {}};
-    HF_TRY(plan.projection, ParseProjection(asked.projection_expression, &scope));
-    HF_CHECK_OK(scope.CheckAllUsed());
     plans->push_back(std::move(plan));
   }
   return Ok{};
@@ -43,14 +56,10 @@ Status OpenTables(Context& context, std::vector<TablePlan>* plans) {
   for (TablePlan& plan : *plans) {
     HF_TRY(plan.ref, OpenForItems(context, *plan.name));
     HF_CHECK_OK(CheckProjectionPaths(*plan.ref.schema, PointerTo(plan.projection)));
-    std::set<std::string_view> distinct;
     plan.item_keys.reserve(plan.asked->keys.size());
     for (const Item& key : plan.asked->keys) {
       HF_TRY(std::string item_key, KeyFromParameter(*plan.ref.schema, key));
       plan.item_keys.push_back(std::move(item_key));
-      if (!distinct.insert(plan.item_keys.back()).second) {
-        return ValidationError("Provided list of item keys contains duplicates");
-      }
     }
   }
   return Ok{};
@@ -84,6 +93,7 @@ Result<BatchGetItemResponse> Perform(Context& context, const BatchGetItemRequest
         if (left.keys.empty()) {
           left.consistent_read = plan.asked->consistent_read;
           left.projection_expression = plan.asked->projection_expression;
+          left.attributes_to_get = plan.asked->attributes_to_get;
           left.expression_attribute_names = plan.asked->expression_attribute_names;
         }
         left.keys.push_back(plan.asked->keys[i]);

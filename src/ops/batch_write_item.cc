@@ -44,14 +44,14 @@ Status Validate(const BatchWriteItemRequest& request) {
   return Ok{};
 }
 
-// A wrong type in a put's key is worded as for a Key parameter here.
+// A key that is missing from a put or of another type is worded as for a Key parameter here.
 Result<std::string> BatchKey(const engine::TableSchema& schema, const WriteRequest& write) {
   if (write.delete_request) return KeyFromParameter(schema, write.delete_request->key);
   value::MapView item(write.put_request->item);
   for (const engine::KeyAttribute* key : {&schema.partition, schema.sort ? &*schema.sort : nullptr}) {
     if (key == nullptr) continue;
     auto value = item.Find(key->name);
-    if (value && value->type() != key->type) {
+    if (!value || value->type() != key->type) {
       return ValidationError("The provided key element does not match the schema");
     }
   }

@@ -95,7 +95,7 @@ class ConstraintChecker {
 
  private:
   template <class S, class M>
-  void CheckField(const Field<S, M>& field, const S& value, int position) {
+  void CheckField(const Field<S, M>& field, const auto& value, int position) {
     path_.Push(position, field.name);
     Check(value.*field.member, field.rules);
     path_.Pop();
@@ -104,7 +104,8 @@ class ConstraintChecker {
   void CheckField(const Refused&, const S&, int) {}
 
   void Check(const std::string& text, const Rules& rules) {
-    if (rules.table_name != TableNameRule::kNone) return CheckTableName(path_, rules, text, violations_);
+    bool is_name = rules.table_name != TableNameRule::kNone && rules.table_name != TableNameRule::kArn;
+    if (is_name) return CheckTableName(path_, rules, text, violations_);
     CheckPattern(text, rules);
     CheckLength(
         CharacterCount(text), [&] { return "'" + text + "'"; }, rules);

@@ -1,4 +1,5 @@
 #include "ops/capacity.h"
+#include "ops/legacy.h"
 #include "ops/mutations.h"
 #include "ops/operations.h"
 #include "ops/single_write.h"
@@ -14,10 +15,15 @@ Result<std::optional<expression::Condition>> Validate(const DeleteItemRequest& r
         "' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: "
         "[ALL_OLD, NONE]");
   }
+  bool has_expression = request.condition_expression.has_value();
+  HF_CHECK_OK(CheckNotMixed({{"Expected", request.expected.has_value()},
+                             {"ConditionalOperator", request.conditional_operator.has_value()}},
+                            {{"ConditionExpression", has_expression}}));
   expression::Scope scope = ScopeOf(request);
-  HF_CHECK_OK(scope.CheckMaps(request.condition_expression.has_value(),
-                              request.condition_expression.has_value(), "ConditionExpression is null"));
+  HF_CHECK_OK(scope.CheckUsable(has_expression, has_expression, "ConditionExpression is null"));
   if (const Error* defect = request.key.defect()) return *defect;
+  if (!has_expression) return ConditionFromExpected(request.expected, request.conditional_operator);
+  HF_CHECK_OK(scope.CheckMaps());
   HF_TRY(auto condition, ParseOptional("ConditionExpression", request.condition_expression, &scope));
   HF_CHECK_OK(scope.CheckAllUsed());
   return condition;

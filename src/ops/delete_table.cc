@@ -24,6 +24,8 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
   response.table_description.attribute_definitions.reset();
   response.table_description.key_schema.reset();
   response.table_description.creation_date_time.reset();
+  response.table_description.local_secondary_indexes.reset();
+  response.table_description.global_secondary_indexes.reset();
   if (ref.schema->status == TableStatus::kDeleting) return response;
 
   context.await_durability = true;

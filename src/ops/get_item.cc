@@ -1,5 +1,6 @@
 #include "expression/projection.h"
 #include "ops/capacity.h"
+#include "ops/legacy.h"
 #include "ops/operations.h"
 #include "ops/projection.h"
 #include "ops/single_write.h"
@@ -7,10 +8,16 @@
 namespace holdfast::ops {
 
 Result<GetItemResponse> Perform(Context& context, const GetItemRequest& request) {
+  HF_CHECK_OK(CheckNotMixed({{"AttributesToGet", request.attributes_to_get.has_value()}},
+                            {{"ProjectionExpression", request.projection_expression.has_value()}}));
   expression::Scope scope = ScopeOf(request);
-  HF_CHECK_OK(scope.CheckMaps(request.projection_expression.has_value(), false, ""));
+  HF_CHECK_OK(scope.CheckUsable(request.projection_expression.has_value(), false, ""));
   if (const Error* defect = request.key.defect()) return *defect;
+  HF_CHECK_OK(scope.CheckMaps());
   HF_TRY(auto projection, ParseProjection(request.projection_expression, &scope));
+  if (!projection) {
+    HF_TRY(projection, ProjectionFromNames(request.attributes_to_get));
+  }
   HF_CHECK_OK(scope.CheckAllUsed());
   HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
   HF_TRY(std::string item_key, KeyFromParameter(*ref.schema, request.key));

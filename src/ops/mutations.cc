@@ -40,9 +40,10 @@ Result<Change> CheckMutation::Apply(const MapView* old) const {
 Result<Change> UpdateMutation::Apply(const MapView* old) const {
   if (!Holds(condition_, old)) return ConditionFailed();
   if (update_ == nullptr) return old == nullptr ? Change{Change::Kind::kPut, *key_} : Change{};
+  // Nothing can be taken from an item that is not there, and taking alone does not create it.
+  if (old == nullptr && update_->only_removes()) return Change{};
   // The key attributes of an item to be created can be read by the expression.
   HF_TRY(Item changed, update_->Apply(old != nullptr ? *old : MapView(*key_)));
-  if (old == nullptr && update_->only_removes()) return Change{};
   HF_CHECK_OK(CheckTouchedIndexKeys(changed));
   HF_CHECK_OK(CheckSize(changed));
   return Change{Change::Kind::kPut, std::move(changed)};
@@ -87,6 +88,28 @@ Status UpdateMutation::CheckTouchedIndexKeys(const Item& changed) const {
   return CheckIndexKeys(*schema_, MapView(touched), IndexKeyCheck::kUpdate);
 }
 
+namespace {
+
+// A value whose type is known from the expression can be refused for an index key without looking at the
+// item.
+Status CheckConstantIndexKeys(const engine::TableSchema& schema, const expression::Update& update) {
+  for (size_t i = 0; i < update.clauses().size(); ++i) {
+    const expression::Path& path = update.paths().paths()[i];
+    auto type = update.ConstantType(i);
+    if (path.size() > 1 || !type) continue;
+    for (const engine::IndexSchema& index : schema.indexes) {
+      for (const auto* keys : {&index.partition, &index.sort}) {
+        for (const engine::KeyAttribute& key : *keys) {
+          if (key.name == path[0].name && key.type != *type) return IndexKeyMismatch(key, *type, index.name);
+        }
+      }
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace
+
 Status CheckUpdatePaths(const engine::TableSchema& schema, const expression::Update& update) {
   for (const expression::Path& path : update.paths().paths()) {
     const std::string& name = path[0].name;
@@ -95,10 +118,12 @@ Status CheckUpdatePaths(const engine::TableSchema& schema, const expression::Upd
                              ". This attribute is part of the key");
     }
   }
-  for (const expression::Path& path : update.paths().paths()) {
-    HF_CHECK_OK(CheckKeyPath(schema, path[0].name, path.size() > 1));
-  }
-  return Ok{};
+  HF_CHECK_OK(CheckConstantIndexKeys(schema, update));
+  Status status = Ok{};
+  update.ForEachPath([&](const expression::Path& path) {
+    if (status) status = CheckKeyPath(schema, path[0].name, path.size() > 1);
+  });
+  return status;
 }
 
 }  // namespace holdfast::ops

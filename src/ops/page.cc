@@ -63,10 +63,13 @@ Result<Target> OpenTarget(Context& context, const std::string& table, const std:
   return target;
 }
 
-Status CheckSelect(std::optional<Select> select, bool has_projection, bool has_index, std::string_view what) {
+Status CheckSelect(std::optional<Select> select, Projected projected, bool has_index, std::string_view what) {
   if (!select) return Ok{};
+  bool has_projection = projected.by_expression || projected.by_names;
   if (has_projection && *select != Select::kSpecificAttributes) {
-    return ValidationError("Cannot specify the ProjectionExpression when choosing to get " +
+    return ValidationError("Cannot specify the " +
+                           std::string(projected.by_expression ? "ProjectionExpression" : "AttributesToGet") +
+                           " when choosing to get " +
                            std::string(*select == Select::kCount ? "only the Count" : NameOf(*select)));
   }
   if (!has_projection && *select == Select::kSpecificAttributes) {
@@ -112,28 +115,61 @@ Result<Shape> ChooseShape(const Target& target, std::optional<Select> select,
   return shape;
 }
 
-Result<std::string> StartKey(const Target& target, const Item& start) {
-  if (const Error* defect = start.defect()) return *defect;
-  Error invalid = ValidationError(
-      target.index != nullptr ? "The provided starting key is invalid"
-                              : "The provided starting key is invalid: The provided key element does not "
-                                "match the schema");
-  MapView attributes(start);
-  std::vector<const KeyAttribute*> keys = KeyAttributes(target);
-  if (attributes.size() != keys.size()) return invalid;
-  for (const KeyAttribute* key : keys) {
-    auto value = attributes.Find(key->name);
-    if (!value || value->type() != key->type) return invalid;
-    if (CheckKeyValue(*key, *value, limits::kPartitionKeyBytesMax) == engine::KeyFault::kEmpty) {
-      return ValidationError(
-          "One or more parameter values are not valid. The AttributeValue for a key attribute "
-          "cannot contain an empty string value. Key: " +
-          key->name);
-    }
+Status CheckStartValues(const std::optional<Item>& start) {
+  if (!start || start->defect() == nullptr) return Ok{};
+  // Bad numbers and sets are reported bare, everything else as a bad key.
+  const std::string& why = start->defect()->message();
+  for (std::string_view bare :
+       {"contains duplicates", "number set", "numeric value", "significant digits", "magnitude"}) {
+    if (why.find(bare) != std::string::npos) return ValidationError(why);
   }
-  if (target.index == nullptr) return engine::ItemKeyOf(target.schema(), attributes);
-  auto entry = engine::IndexEntryKey(target.schema(), *target.index, attributes);
-  if (!entry) return invalid;
+  return ValidationError("The provided starting key is invalid: " + why);
+}
+
+Status CheckStartCount(const Target& target, const Item& start, Reader reader) {
+  if (start.size() == KeyAttributes(target).size()) return Ok{};
+  bool bare = target.index != nullptr || reader == Reader::kQuery;
+  return ValidationError(
+      bare ? "The provided starting key is invalid"
+           : "The provided starting key is invalid: The provided key element does not match the "
+             "schema");
+}
+
+Status CheckStartAttribute(const KeyAttribute& key, const Item& start, bool is_partition) {
+  auto value = MapView(start).Find(key.name);
+  if (!value) return ValidationError("The provided starting key is invalid");
+  switch (
+      CheckKeyValue(key, *value, is_partition ? limits::kPartitionKeyBytesMax : limits::kSortKeyBytesMax)) {
+    case engine::KeyFault::kNone: return Ok{};
+    case engine::KeyFault::kWrongType:
+      return ValidationError("The provided key element does not match the schema");
+    case engine::KeyFault::kTooLong:
+      return ValidationError("One or more parameter values were invalid: a key is too long: " + key.name);
+    case engine::KeyFault::kEmpty:
+      return ValidationError(
+          "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
+          "an empty "
+          "value. Key: " +
+          key.name);
+  }
+  HF_ASSERT(false);
+}
+
+Result<std::string> StartKey(const Target& target, const Item& start) {
+  const TableSchema& schema = target.schema();
+  for (const KeyAttribute* key : {&schema.partition, schema.sort ? &*schema.sort : nullptr}) {
+    if (key == nullptr) continue;
+    Status fit = CheckStartAttribute(*key, start, key == &schema.partition);
+    if (fit) continue;
+    bool missing = !start.Has(key->name);
+    return ValidationError(
+        "The provided starting key is invalid: " +
+        (missing ? "The provided key element does not match the schema" : fit.error().message()));
+  }
+  MapView attributes(start);
+  if (target.index == nullptr) return engine::ItemKeyOf(schema, attributes);
+  auto entry = engine::IndexEntryKey(schema, *target.index, attributes);
+  HF_ASSERT(entry.has_value());  // every attribute was checked
   return *std::move(entry);
 }
 
@@ -152,6 +188,37 @@ Item LastKey(const Target& target, MapView item) {
 
 namespace {
 
+// What an item weighs towards the 1 MB of a page. DynamoDB counts its own stored form here, not the item
+// size: attribute names are replaced by one byte, values carry their lengths, and a header with the sort key
+// is repeated every 3 KB. Found by others at the boundary of pages; a page ends with the item that reaches
+// the limit.
+size_t StoredValueBytes(value::ValueView value) {
+  size_t size = value::ValueSize(value);
+  switch (value.type()) {
+    case value::Type::kString: return size + (size < 128 ? 1 : size < 16384 ? 2 : 3);
+    case value::Type::kBinary:
+    case value::Type::kNumber: return size + 1;
+    case value::Type::kStringSet:
+    case value::Type::kNumberSet:
+    case value::Type::kBinarySet: return size + value.entries().size() + 1;
+    case value::Type::kNull: return 0;
+    default: return size;
+  }
+}
+
+size_t PageBytes(MapView item, const TableSchema& schema) {
+  size_t size = 0, sort_size = 0;
+  for (uint32_t i = 0; i < item.size(); ++i) {
+    value::Attribute attribute = item.At(i);
+    if (schema.sort && attribute.name == schema.sort->name) {
+      sort_size = value::ValueSize(attribute.value);
+    } else {
+      size += 1 + StoredValueBytes(attribute.value);
+    }
+  }
+  return 2 + size + (1 + (1 + size) / 3072) * (18 + sort_size);
+}
+
 // One walk over a range.
 class PageReader {
  public:
@@ -167,21 +234,23 @@ class PageReader {
     if (!spec_.shape.count_only) page_.items.emplace();
     auto it = context_.engine->kv().Iterate(target_.space(), spec_.range, view_.snapshot(), context_.wait);
     Start(it.get());
-    size_t scanned = 0, bytes = 0;
-    std::optional<Item> last;
+    size_t scanned = 0, bytes = 0, page_bytes = 0;
     for (; it->Valid(); spec_.forward ? it->Next() : it->Prev()) {
       engine::StoredItem stored = engine::DecodeStored(it->value());
       HF_CHECK_OK(Visit(stored));
       ++scanned;
       bytes += stored.size;
-      if (scanned == spec_.limit || bytes >= limits::kPageBytesMax) {
+      page_bytes += PageBytes(stored.view(), target_.schema());
+      part_bytes_[PartOf(it->key())] += stored.size;
+      if (scanned == spec_.limit || page_bytes >= limits::kPageBytesMax) {
         page_.last_evaluated_key = LastKey(target_, stored.view());
+        last_part_ = PartOf(it->key());
         break;
       }
     }
     HF_CHECK_OK(it->status());
     page_.scanned_count = static_cast<int64_t>(scanned);
-    double units = ReadUnits(bytes, spec_.consistent);
+    double units = spec_.spans_partitions ? UnitsByPart() : ReadUnits(bytes, spec_.consistent);
     if (target_.index != nullptr) {
       usage_->AddIndex(*target_.index, units);
       usage_->AddTable(base_units_);
@@ -192,6 +261,22 @@ class PageReader {
   }
 
  private:
+  // An on-demand table starts with four partitions of the hash space, and a Scan pays for each that it looks
+  // into, at least one unit: so it costs four units on the live service, two if it need not be consistent, to
+  // scan next to nothing.
+  static constexpr size_t kParts = 4;
+  static size_t PartOf(ByteView key) { return key.size() > 4 ? static_cast<uint8_t>(key[4]) >> 6 : 0; }
+
+  double UnitsByPart() const {
+    size_t first = PartOf(spec_.start_after ? *spec_.start_after : spec_.range.lower);
+    // The upper bound is the first key beyond: of the next table, or of the next segment.
+    size_t last = spec_.range.upper.size() > 4 ? PartOf(spec_.range.upper) : kParts - 1;
+    if (last_part_) last = *last_part_;
+    double units = 0;
+    for (size_t part = first; part <= last; ++part) units += ReadUnits(part_bytes_[part], spec_.consistent);
+    return std::max(units, ReadUnits(0, spec_.consistent));
+  }
+
   void Start(storage::Iterator* it) {
     if (!spec_.start_after) {
       spec_.forward ? it->SeekToFirst() : it->SeekToLast();
@@ -239,6 +324,8 @@ class PageReader {
   engine::View view_;
   Page page_;
   double base_units_ = 0;
+  size_t part_bytes_[kParts] = {};
+  std::optional<size_t> last_part_;  // where the page ended early
 };
 
 }  // namespace

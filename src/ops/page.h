@@ -31,7 +31,11 @@ Result<Target> OpenTarget(Context& context, const std::string& table, const std:
                           bool consistent_read);
 
 // Which attributes come back. `what` is "Querying" or "Scanning".
-Status CheckSelect(std::optional<Select> select, bool has_projection, bool has_index, std::string_view what);
+struct Projected {
+  bool by_expression;
+  bool by_names;
+};
+Status CheckSelect(std::optional<Select> select, Projected projected, bool has_index, std::string_view what);
 // What an index cannot give: DynamoDB refuses it for a global index, and reads the base table for a local
 // one.
 struct Shape {
@@ -41,7 +45,16 @@ struct Shape {
 Result<Shape> ChooseShape(const Target& target, std::optional<Select> select,
                           const expression::Projection* projection, const expression::Condition* filter);
 
-// The key after which the page starts. Requires exactly the key attributes of the table and the index.
+// What is wrong with an ExclusiveStartKey before any table is known.
+Status CheckStartValues(const std::optional<Item>& start);
+// The key after which the page starts. DynamoDB looks at the parts of an ExclusiveStartKey one by one, and a
+// Query looks at its conditions in between: so these are steps, to be taken in order.
+enum class Reader : uint8_t { kQuery, kScan };
+// 1. It has as many attributes as the target has key attributes.
+Status CheckStartCount(const Target& target, const Item& start, Reader reader);
+// 2. An attribute of the key that is read by.
+Status CheckStartAttribute(const engine::KeyAttribute& key, const Item& start, bool is_partition);
+// 3. The table's own key; then the storage key.
 Result<std::string> StartKey(const Target& target, const Item& start);
 // The same in the other direction.
 Item LastKey(const Target& target, value::MapView item);
@@ -52,6 +65,7 @@ struct PageSpec {
   std::optional<std::string> start_after;  // storage key
   size_t limit = SIZE_MAX;
   bool consistent = false;
+  bool spans_partitions = false;  // charged partition by partition
   const expression::Condition* filter = nullptr;
   const expression::Projection* projection = nullptr;
   Shape shape;

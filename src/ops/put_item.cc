@@ -1,5 +1,6 @@
 #include "base/limits.h"
 #include "ops/capacity.h"
+#include "ops/legacy.h"
 #include "ops/mutations.h"
 #include "ops/operations.h"
 #include "ops/single_write.h"
@@ -9,17 +10,22 @@ namespace {
 
 // In DynamoDB's order: what can be said without the table comes first.
 Result<std::optional<expression::Condition>> Validate(const PutItemRequest& request) {
+  bool has_expression = request.condition_expression.has_value();
+  HF_CHECK_OK(CheckNotMixed({{"Expected", request.expected.has_value()},
+                             {"ConditionalOperator", request.conditional_operator.has_value()}},
+                            {{"ConditionExpression", has_expression}}));
+  expression::Scope scope = ScopeOf(request);
+  HF_CHECK_OK(scope.CheckUsable(has_expression, has_expression, "ConditionExpression is null"));
+  if (const Error* defect = request.item.defect()) return *defect;
   if (request.return_values && *request.return_values != ReturnValue::kNone &&
       *request.return_values != ReturnValue::kAllOld) {
     return RequestError("ReturnValues can only be ALL_OLD or NONE");
   }
-  expression::Scope scope = ScopeOf(request);
-  HF_CHECK_OK(scope.CheckMaps(request.condition_expression.has_value(),
-                              request.condition_expression.has_value(), "ConditionExpression is null"));
-  if (const Error* defect = request.item.defect()) return *defect;
+  if (request.item.SizeBytes() > limits::kItemSizeBytesMax) return ItemTooLarge();
+  if (!has_expression) return ConditionFromExpected(request.expected, request.conditional_operator);
+  HF_CHECK_OK(scope.CheckMaps());
   HF_TRY(auto condition, ParseOptional("ConditionExpression", request.condition_expression, &scope));
   HF_CHECK_OK(scope.CheckAllUsed());
-  if (request.item.SizeBytes() > limits::kItemSizeBytesMax) return ItemTooLarge();
   return condition;
 }
 

@@ -1,3 +1,4 @@
+#include "ops/legacy.h"
 #include "ops/operations.h"
 #include "ops/page.h"
 #include "ops/projection.h"
@@ -33,35 +34,41 @@ Status CheckSegments(const ScanRequest& request) {
 }
 
 Result<Parsed> Validate(const ScanRequest& request) {
+  HF_CHECK_OK(CheckNotMixed({{"AttributesToGet", request.attributes_to_get.has_value()},
+                             {"ScanFilter", request.scan_filter.has_value()},
+                             {"ConditionalOperator", request.conditional_operator.has_value()}},
+                            {{"ProjectionExpression", request.projection_expression.has_value()},
+                             {"FilterExpression", request.filter_expression.has_value()}}));
   expression::Scope scope = ScopeOf(request);
   bool any = request.filter_expression || request.projection_expression;
-  HF_CHECK_OK(scope.CheckMaps(any, request.filter_expression.has_value(), "FilterExpression is null"));
-  if (request.exclusive_start_key && request.exclusive_start_key->defect() != nullptr) {
-    return ValidationError("The provided starting key is invalid: " +
-                           request.exclusive_start_key->defect()->message());
-  }
-  HF_CHECK_OK(CheckSegments(request));
-  HF_CHECK_OK(CheckSelect(request.select, request.projection_expression.has_value(),
-                          request.index_name.has_value(), "Scanning"));
+  HF_CHECK_OK(scope.CheckUsable(any, request.filter_expression.has_value(), "FilterExpression is null"));
   Parsed parsed;
+  if (!any) {
+    HF_TRY(parsed.projection, ProjectionFromNames(request.attributes_to_get));
+    HF_TRY(parsed.filter,
+           ConditionFromFilter(request.scan_filter, request.conditional_operator, "ScanFilter"));
+  }
+  HF_CHECK_OK(CheckStartValues(request.exclusive_start_key));
+  HF_CHECK_OK(CheckSegments(request));
+  HF_CHECK_OK(CheckSelect(request.select,
+                          {request.projection_expression.has_value(), request.attributes_to_get.has_value()},
+                          request.index_name.has_value(), "Scanning"));
+  if (!any) return parsed;
+  HF_CHECK_OK(scope.CheckMaps());
   HF_TRY(parsed.filter, ParseOptional("FilterExpression", request.filter_expression, &scope));
   HF_TRY(parsed.projection, ParseProjection(request.projection_expression, &scope));
   HF_CHECK_OK(scope.CheckAllUsed());
   return parsed;
 }
 
-Result<std::string> SegmentStart(const ScanRequest& request, const Target& target,
-                                 const storage::Range& range) {
-  HF_TRY(std::string start, StartKey(target, *request.exclusive_start_key));
-  bool inside = start >= range.lower && (range.upper.empty() || start < range.upper);
-  if (!inside) {
-    return ValidationError(
-        "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use "
-        "ExclusiveStartKey with correct Segment. TotalSegments: " +
-        std::to_string(request.total_segments.value_or(1)) +
-        " Segment: " + std::to_string(request.segment.value_or(0)));
-  }
-  return start;
+Status CheckSegmentStart(const ScanRequest& request, const std::string& start, const storage::Range& range) {
+  if (start >= range.lower && (range.upper.empty() || start < range.upper)) return Ok{};
+  return ValidationError(
+      "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with "
+      "correct "
+      "Segment. TotalSegments: " +
+      std::to_string(request.total_segments.value_or(1)) +
+      " Segment: " + std::to_string(request.segment.value_or(0)));
 }
 
 }  // namespace
@@ -74,15 +81,26 @@ Result<ScanResponse> Perform(Context& context, const ScanRequest& request) {
   PageSpec spec;
   spec.range = request.segment ? engine::SegmentRange(target.id(), *request.segment, *request.total_segments)
                                : engine::ObjectRange(target.id());
-  HF_CHECK_OK(CheckConditionPaths(target.schema(), PointerTo(parsed.filter)));
-  HF_CHECK_OK(CheckProjectionPaths(target.schema(), PointerTo(parsed.projection)));
+  std::optional<std::string> start;
+  if (request.exclusive_start_key) {
+    const Item& given = *request.exclusive_start_key;
+    HF_CHECK_OK(CheckStartCount(target, given, Reader::kScan));
+    if (target.index != nullptr) {
+      for (const auto& key : target.index->partition) HF_CHECK_OK(CheckStartAttribute(key, given, true));
+      for (const auto& key : target.index->sort) HF_CHECK_OK(CheckStartAttribute(key, given, false));
+    }
+    if (auto shape = ChooseShape(target, request.select, nullptr, nullptr); !shape) return shape.error();
+    HF_TRY(start, StartKey(target, given));
+  }
   HF_TRY(spec.shape,
          ChooseShape(target, request.select, PointerTo(parsed.projection), PointerTo(parsed.filter)));
-  if (request.exclusive_start_key) {
-    HF_TRY(spec.start_after, SegmentStart(request, target, spec.range));
-  }
+  if (start) HF_CHECK_OK(CheckSegmentStart(request, *start, spec.range));
+  spec.start_after = std::move(start);
+  HF_CHECK_OK(CheckProjectionPaths(target.schema(), PointerTo(parsed.projection)));
+  HF_CHECK_OK(CheckConditionPaths(target.schema(), PointerTo(parsed.filter)));
   if (request.limit) spec.limit = static_cast<size_t>(*request.limit);
   spec.consistent = consistent;
+  spec.spans_partitions = target.schema().billing == BillingMode::kPayPerRequest;
   spec.filter = PointerTo(parsed.filter);
   spec.projection = PointerTo(parsed.projection);
 

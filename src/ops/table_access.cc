@@ -126,6 +126,12 @@ Result<std::string> KeyFromItem(const TableSchema& schema, const Item& item, boo
   return ItemKey(schema, payloads[0], schema.sort ? std::optional(payloads[1]) : std::nullopt);
 }
 
+Error IndexKeyMismatch(const KeyAttribute& attribute, value::Type actual, const std::string& index) {
+  return ValidationError("One or more parameter values were invalid: Type mismatch for Index Key " +
+                         attribute.name + " Expected: " + std::string(value::TypeName(attribute.type)) +
+                         " Actual: " + std::string(value::TypeName(actual)) + " IndexName: " + index);
+}
+
 Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck check, bool* empty_value) {
   for (const IndexSchema& index : schema.indexes) {
     for (bool is_partition : {true, false}) {
@@ -134,11 +140,7 @@ Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck che
         if (!value) continue;
         switch (CheckKeyValue(attribute, *value, BytesMax(is_partition))) {
           case KeyFault::kNone: break;
-          case KeyFault::kWrongType:
-            return ValidationError(
-                "One or more parameter values were invalid: Type mismatch for Index Key " + attribute.name +
-                " Expected: " + std::string(value::TypeName(attribute.type)) +
-                " Actual: " + std::string(value::TypeName(value->type())) + " IndexName: " + index.name);
+          case KeyFault::kWrongType: return IndexKeyMismatch(attribute, value->type(), index.name);
           case KeyFault::kEmpty: {
             if (empty_value != nullptr) *empty_value = true;
             std::string what = attribute.type == value::Type::kString ? "string" : "binary";

@@ -46,6 +46,8 @@ enum class IndexKeyCheck : uint8_t { kPut, kUpdate };
 Status CheckIndexKeys(const engine::TableSchema& schema, value::MapView item, IndexKeyCheck check,
                       bool* empty_value = nullptr);
 
+Error IndexKeyMismatch(const engine::KeyAttribute& attribute, value::Type actual, const std::string& index);
+
 // Document paths may not reach into key attributes of the table or its indexes: they are scalars.
 Status CheckKeyPath(const engine::TableSchema& schema, const std::string& attribute, bool nested);
 

@@ -57,29 +57,22 @@ KeyAttribute ToKeyAttribute(const KeySchemaElement& key, const Definitions& defi
 
 // HASH, or HASH and RANGE: what tables and local indexes have.
 Status CheckSimpleKeys(const Keys& keys, const Definitions& definitions) {
-  if (keys.size() > 2) {
-    return ValidationError(
-        "1 validation error detected: Value '" + JavaText(keys) +
-        "' at 'keySchema' failed to satisfy constraint: Member must have length less than or equal "
-        "to 2");
+  HF_CHECK_OK(CheckDefined(keys, definitions));
+  if (keys.size() == 2 && keys[0].attribute_name == keys[1].attribute_name) {
+    return ValidationError("Both the Hash Key and the Range Key element in the KeySchema have the same name");
   }
   if (keys[0].key_type != KeyType::kHash) {
     return ValidationError("Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
-  }
-  if (keys.size() == 2 && keys[0].attribute_name == keys[1].attribute_name) {
-    return ValidationError("Both the Hash Key and the Range Key element in the KeySchema have the same name");
   }
   if (keys.size() == 2 && keys[1].key_type != KeyType::kRange) {
     return ValidationError("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type");
   }
-  return CheckDefined(keys, definitions);
+  return Ok{};
 }
 
 // Up to four HASH, then up to four RANGE: what global indexes may have.
 Status CheckCompositeKeys(const Keys& keys, const Definitions& definitions) {
-  if (keys[0].key_type != KeyType::kHash) {
-    return ValidationError("Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
-  }
+  HF_CHECK_OK(CheckDefined(keys, definitions));
   std::set<std::string_view> names;
   size_t hashes = 0, ranges = 0;
   for (const KeySchemaElement& key : keys) {
@@ -97,6 +90,9 @@ Status CheckCompositeKeys(const Keys& keys, const Definitions& definitions) {
       ++ranges;
     }
   }
+  if (keys[0].key_type != KeyType::kHash) {
+    return ValidationError("Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
+  }
   if (hashes > limits::kIndexHashAttributesMax) {
     return ValidationError("Invalid KeySchema: The KeySchema has " + std::to_string(hashes) +
                            " HASH key elements; at most 4 are allowed");
@@ -105,7 +101,7 @@ Status CheckCompositeKeys(const Keys& keys, const Definitions& definitions) {
     return ValidationError("Invalid KeySchema: The KeySchema has " + std::to_string(ranges) +
                            " RANGE key elements; at most 4 are allowed");
   }
-  return CheckDefined(keys, definitions);
+  return Ok{};
 }
 
 Status CheckProjection(const Projection& projection) {

@@ -22,7 +22,12 @@ std::vector<std::string> SplitArn(const std::string& arn) {
 
 Result<TableRef> OpenByArn(Context& context, const std::string& arn, std::string_view action) {
   Error invalid = ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " + arn);
+  if (arn.empty()) return ValidationError("Invalid TableArn");
   std::vector<std::string> parts = SplitArn(arn);
+  if (parts.size() < 6) {
+    return ValidationError("Invalid TableArn: Invalid ResourceArn provided as input " + arn +
+                           ": ARNs must start with 'arn:' and have six parts");
+  }
   bool is_table =
       parts.size() == 6 && parts[0] == "arn" && parts[2] == "dynamodb" && parts[5].starts_with("table/");
   if (!is_table) return invalid;
@@ -37,7 +42,9 @@ Result<TableRef> OpenByArn(Context& context, const std::string& arn, std::string
   engine::TablePtr table = context.engine->catalog().Find(name);
   if (table == nullptr) {
     return Error(ErrorCode::kResourceNotFound,
-                 "Requested resource not found: ResourcArn: " + arn + " not found");
+                 action == "dynamodb:UntagResource"
+                     ? "Requested resource not found"
+                     : "Requested resource not found: ResourcArn: " + arn + " not found");
   }
   return TableRef{table, table->schema()};
 }

@@ -20,7 +20,8 @@ Result<std::vector<Plan>> Prepare(Context& context, const TransactGetItemsReques
   for (size_t i = 0; i < plans.size(); ++i) {
     const TransactGet& get = request.transact_items[i].get;
     expression::Scope scope = ScopeOf(get);
-    HF_CHECK_OK(scope.CheckMaps(get.projection_expression.has_value(), false, ""));
+    HF_CHECK_OK(scope.CheckUsable(get.projection_expression.has_value(), false, ""));
+    HF_CHECK_OK(scope.CheckMaps());
     if (const Error* defect = get.key.defect()) return *defect;
     HF_TRY(plans[i].projection, ParseProjection(get.projection_expression, &scope));
     HF_CHECK_OK(scope.CheckAllUsed());

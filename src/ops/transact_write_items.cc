@@ -39,7 +39,8 @@ Result<Plan> PlanAction(const Action& action) {
   std::optional<std::string> condition_text = action.condition_expression;
   expression::Scope scope = ScopeOf(action);
   bool any = condition_text.has_value() || kIsUpdate;
-  HF_CHECK_OK(scope.CheckMaps(any, any, "ConditionExpression is null"));
+  HF_CHECK_OK(scope.CheckUsable(any, any, "ConditionExpression is null"));
+  HF_CHECK_OK(scope.CheckMaps());
   if constexpr (kIsPut) {
     plan.item = &action.item;
   } else {

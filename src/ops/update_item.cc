@@ -1,4 +1,5 @@
 #include "ops/capacity.h"
+#include "ops/legacy.h"
 #include "ops/mutations.h"
 #include "ops/operations.h"
 #include "ops/single_write.h"
@@ -12,11 +13,22 @@ struct Parsed {
 };
 
 Result<Parsed> Validate(const UpdateItemRequest& request) {
+  HF_CHECK_OK(CheckNotMixed({{"AttributeUpdates", request.attribute_updates.has_value()},
+                             {"Expected", request.expected.has_value()},
+                             {"ConditionalOperator", request.conditional_operator.has_value()}},
+                            {{"UpdateExpression", request.update_expression.has_value()},
+                             {"ConditionExpression", request.condition_expression.has_value()}}));
   expression::Scope scope = ScopeOf(request);
   bool any = request.update_expression || request.condition_expression;
-  HF_CHECK_OK(scope.CheckMaps(any, any, "UpdateExpression and ConditionExpression are null"));
+  HF_CHECK_OK(scope.CheckUsable(any, any, "UpdateExpression and ConditionExpression are null"));
   if (const Error* defect = request.key.defect()) return *defect;
   Parsed parsed;
+  if (!any) {
+    HF_TRY(parsed.update, UpdateFromAttributes(request.attribute_updates));
+    HF_TRY(parsed.condition, ConditionFromExpected(request.expected, request.conditional_operator));
+    return parsed;
+  }
+  HF_CHECK_OK(scope.CheckMaps());
   if (request.update_expression) {
     HF_TRY(expression::Update update, expression::Update::Parse(*request.update_expression, &scope));
     parsed.update = std::move(update);

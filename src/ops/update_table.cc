@@ -26,8 +26,7 @@ Status Validate(const UpdateTableRequest& request) {
   if (!any) {
     return ValidationError(
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-        "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required: UpdateTable "
-        "has nothing to do");
+        "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
   }
   HF_CHECK_OK(CheckUnsupported(request.stream_specification, request.sse_specification));
   if (request.billing_mode == BillingMode::kProvisioned && !request.provisioned_throughput) {
@@ -163,6 +162,9 @@ Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRe
     schema->indexes.push_back(std::move(index));
     return Ok{};
   }
+  if (update.update && update.update->provisioned_throughput) {
+    HF_CHECK_OK(CheckThroughput(*update.update->provisioned_throughput));
+  }
   const std::string& name = update.update ? update.update->index_name : update.delete_action->index_name;
   auto index = find(name);
   if (index == schema->indexes.end() || !index->is_global()) {
@@ -204,6 +206,24 @@ Status Edit(const UpdateTableRequest& request, int64_t now_millis, TableSchema* 
   return Ok{};
 }
 
+// As AWS answers: throughput is still what it was, and an index that was deleted is shown once more, as being
+// deleted.
+void ShowChanging(const UpdateTableRequest& request, TableDescription before, TableDescription* now) {
+  now->table_status = TableStatus::kUpdating;
+  now->provisioned_throughput.read_capacity_units = before.provisioned_throughput.read_capacity_units;
+  now->provisioned_throughput.write_capacity_units = before.provisioned_throughput.write_capacity_units;
+  if (!request.global_secondary_index_updates || !before.global_secondary_indexes) return;
+  for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
+    if (!update.delete_action) continue;
+    for (GlobalSecondaryIndexDescription& index : *before.global_secondary_indexes) {
+      if (index.index_name != update.delete_action->index_name) continue;
+      index.index_status = IndexStatus::kDeleting;
+      if (!now->global_secondary_indexes) now->global_secondary_indexes.emplace();
+      now->global_secondary_indexes->push_back(std::move(index));
+    }
+  }
+}
+
 }  // namespace
 
 Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& request) {
@@ -216,10 +236,8 @@ Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& 
                      ref.schema->name);
   }
   int64_t now_millis = context.engine->clock().NowMillis();
-  // What is deleted is shown as being deleted, once.
   UpdateTableResponse response;
-  response.table_description = Describe(context, *ref.table);
-  TableDescription before = response.table_description;
+  TableDescription before = Describe(context, *ref.table);
 
   context.await_durability = true;
   engine::Engine* engine = context.engine;
@@ -230,19 +248,7 @@ Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& 
     return Ok{};
   }));
   response.table_description = Describe(context, *ref.table);
-  response.table_description.table_status = TableStatus::kUpdating;
-  if (request.global_secondary_index_updates && before.global_secondary_indexes) {
-    for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
-      if (!update.delete_action) continue;
-      for (GlobalSecondaryIndexDescription& index : *before.global_secondary_indexes) {
-        if (index.index_name != update.delete_action->index_name) continue;
-        index.index_status = IndexStatus::kDeleting;
-        auto& shown = response.table_description.global_secondary_indexes;
-        if (!shown) shown.emplace();
-        shown->push_back(index);
-      }
-    }
-  }
+  ShowChanging(request, std::move(before), &response.table_description);
   if (delayed) {
     engine->Settle([engine, table = ref.table] {
       Status active = engine->ChangeSchema(table, [](TableSchema* schema) -> Status {

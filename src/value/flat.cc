@@ -536,8 +536,9 @@ Item Item::FromFlat(std::string bytes) {
   return item;
 }
 
-Item Item::Defective(Error why) {
+Item Item::Defective(Error why, std::string flat) {
   Item item;
+  if (!flat.empty()) item.flat_ = std::move(flat);
   item.defect_ = std::make_shared<const Error>(std::move(why));
   return item;
 }

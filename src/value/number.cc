@@ -156,7 +156,8 @@ Result<Number> Number::Sum(const Number& a, const Number& b, bool b_negative) {
   HF_ASSERT(first < used);
   if (top - first - 1 > limits::kNumberExponentMax) return Overflow();
   if (top - first - 1 < limits::kNumberExponentMin) return Underflow();
-  if (last - first + 1 > limits::kNumberDigitsMax) return TooPrecise();
+  // A sum that would need more digits is refused, in the words that the live service has for it.
+  if (last - first + 1 > limits::kNumberDigitsMax) return Overflow();
 
   Number result;
   result.negative_ = negative;

@@ -108,7 +108,9 @@ HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
   }
   const std::string_view* origin = request.Find("Origin");
   if (options_.cors && origin != nullptr) {
-    response.headers.append("Access-Control-Allow-Origin: *\r\n");
+    response.headers.append(
+        "Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: x-amzn-RequestId,x-amzn-ErrorType,"
+        "x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date\r\n");
     if (request.method == "OPTIONS") {
       auto echo = [&](std::string_view asked, std::string_view granted) {
         if (const std::string_view* value = request.Find(asked)) {
@@ -120,9 +122,6 @@ HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
       response.headers.append("Access-Control-Max-Age: 172800\r\n");
       return Handled::kDone;
     }
-    response.headers.append(
-        "Access-Control-Expose-Headers: x-amzn-RequestId,x-amzn-ErrorType,x-amz-request-id,x-amz-id-2,"
-        "x-amzn-ErrorMessage,Date\r\n");
   }
   if (request.method == "GET" || request.method == "HEAD") return HandleGet(exchange);
   if (request.method == "POST" && request.path == "/") return HandlePost(exchange);

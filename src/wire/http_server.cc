@@ -33,6 +33,8 @@ constexpr size_t kReadSize = 16 << 10;
 // The JSON parser reads up to this far past the end of a body; a buffer always has that much room.
 constexpr size_t kPadding = 64;
 constexpr int64_t kTickMillis = 500;
+constexpr size_t kLingerBytesMax = 64 << 20;
+constexpr int64_t kLingerMicrosMax = 5'000'000;
 
 std::string_view StatusText(int status) {
   switch (status) {
@@ -139,6 +141,7 @@ class Connection final : public Exchange {
   void HandleOne(size_t consumed);
   void QueueResponse();
   void Refuse(int status);
+  void Linger();
   Io Write();
   void Account();
 
@@ -157,7 +160,10 @@ class Connection final : public Exchange {
   bool peer_done_ = false;  // has sent its last byte
   bool busy_ = false;       // the handler has the exchange
   bool closing_ = false;    // after out_ has been sent
-  int64_t active_micros_;   // last sign of life
+  bool lingers_ = false;    // and after the client has noticed
+  bool shut_down_ = false;
+  size_t linger_bytes_ = 0;
+  int64_t active_micros_;  // last sign of life
   int64_t request_began_micros_ = 0;
 };
 
@@ -263,7 +269,10 @@ void Connection::Drive() {
   while (!closed()) {
     if (Write() == Io::kClosed) return Close();
     bool sending = out_at_ < out_.size();
-    if (closing_ && !sending && !busy_) return Close();
+    if (closing_ && !sending && !busy_) {
+      if (!lingers_) return Close();
+      return Linger();
+    }
     // A client that does not read its answers is not read from either.
     if (busy_ || closing_ || sending) return;
     if (std::exchange(pipelined_, false)) {
@@ -399,6 +408,25 @@ void Connection::Refuse(int status) {
     out_.append("Content-Length: 0\r\n\r\n");
   }
   closing_ = true;
+  lingers_ = true;
+}
+
+// The client is still sending what we refused. Closing now would reset the connection under the answer it has
+// yet to read: so say that we are done, and throw away what comes, for a while.
+void Connection::Linger() {
+  if (!std::exchange(shut_down_, true)) ::shutdown(fd_, SHUT_WR);
+  char discarded[kReadSize];
+  while (linger_bytes_ < kLingerBytesMax) {
+    ssize_t got = ::recv(fd_, discarded, sizeof discarded, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) {
+      readable_ = false;
+      return;
+    }
+    if (got <= 0) break;
+    linger_bytes_ += static_cast<size_t>(got);
+  }
+  Close();
 }
 
 Connection::Io Connection::Write() {
@@ -430,6 +458,7 @@ Connection::Io Connection::Write() {
 
 void Connection::CheckTime(int64_t now_micros) {
   if (closed() || busy_) return;
+  if (shut_down_ && now_micros - active_micros_ > kLingerMicrosMax) return Close();
   bool receiving = request_began_micros_ != 0;
   bool sending = out_at_ < out_.size();
   int64_t since = receiving && !sending ? request_began_micros_ : active_micros_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 
 namespace holdfast {
 
@@ -10,6 +11,8 @@ struct KeysAndAttributes {
   std::optional<bool> consistent_read;
   std::optional<std::string> projection_expression;
   std::optional<ExpressionNames> expression_attribute_names;
+  // From before expressions; not to be mixed with them.
+  std::optional<AttributesToGet> attributes_to_get;
 
   static constexpr std::string_view kTypeName = "KeysAndAttributes";
   static constexpr auto Fields() {
@@ -18,7 +21,8 @@ struct KeysAndAttributes {
         Field("Keys", &S::keys, {.required = true, .length_min = 1, .length_max = 100, .terse = true}),
         Field("ConsistentRead", &S::consistent_read),
         Field("ProjectionExpression", &S::projection_expression),
-        Field("ExpressionAttributeNames", &S::expression_attribute_names), Refused{"AttributesToGet"});
+        Field("ExpressionAttributeNames", &S::expression_attribute_names),
+        Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}));
   }
 };
 

@@ -14,6 +14,7 @@ namespace holdfast {
 inline constexpr std::string_view kNamePattern = "[a-zA-Z0-9_.-]+";
 inline constexpr Rules kItemTableRules{.required = true, .table_name = TableNameRule::kOfItems};
 inline constexpr Rules kTableRules{.required = true, .table_name = TableNameRule::kOfTable};
+inline constexpr Rules kArnRules{.required = true, .length_max = 1283, .table_name = TableNameRule::kArn};
 inline constexpr Rules kIndexNameRules{.length_min = 3, .length_max = 255, .pattern = kNamePattern};
 
 enum class ReturnConsumedCapacity : unsigned char { kNone, kTotal, kIndexes };

@@ -25,7 +25,7 @@ struct CreateTableRequest {
     return std::tuple(
         Field("AttributeDefinitions", &S::attribute_definitions, {.required = true}),
         Field("TableName", &S::table_name, {.required = true, .table_name = TableNameRule::kOfNewTable}),
-        Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
+        Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
         Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
         Field("GlobalSecondaryIndexes", &S::global_secondary_indexes), Field("BillingMode", &S::billing_mode),
         Field("ProvisionedThroughput", &S::provisioned_throughput),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 
 namespace holdfast {
 
@@ -13,16 +14,19 @@ struct GetItemRequest {
   std::optional<std::string> projection_expression;
   std::optional<ExpressionNames> expression_attribute_names;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  // From before expressions; not to be mixed with them.
+  std::optional<AttributesToGet> attributes_to_get;
 
   static constexpr std::string_view kTypeName = "GetItemInput";
   static constexpr auto Fields() {
     using S = GetItemRequest;
-    return std::tuple(
-        Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
-        Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
-        Field("ConsistentRead", &S::consistent_read),
-        Field("ProjectionExpression", &S::projection_expression),
-        Field("ExpressionAttributeNames", &S::expression_attribute_names), Refused{"AttributesToGet"});
+    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
+                      Field("Key", &S::key, {.required = true}),
+                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+                      Field("ConsistentRead", &S::consistent_read),
+                      Field("ProjectionExpression", &S::projection_expression),
+                      Field("ExpressionAttributeNames", &S::expression_attribute_names),
+                      Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}));
   }
 };
 

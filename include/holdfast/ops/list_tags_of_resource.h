@@ -12,9 +12,7 @@ struct ListTagsOfResourceRequest {
   static constexpr std::string_view kTypeName = "ListTagsOfResourceInput";
   static constexpr auto Fields() {
     using S = ListTagsOfResourceRequest;
-    return std::tuple(
-        Field("ResourceArn", &S::resource_arn, {.required = true, .length_min = 1, .length_max = 1283}),
-        Field("NextToken", &S::next_token));
+    return std::tuple(Field("ResourceArn", &S::resource_arn, kArnRules), Field("NextToken", &S::next_token));
   }
 };
 

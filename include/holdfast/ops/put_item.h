@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 
 namespace holdfast {
 
@@ -16,6 +17,9 @@ struct PutItemRequest {
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
   std::optional<ReturnItemCollectionMetrics> return_item_collection_metrics;
   std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+  // From before expressions; not to be mixed with them.
+  std::optional<ExpectedAttributes> expected;
+  std::optional<ConditionalOperator> conditional_operator;
 
   static constexpr std::string_view kTypeName = "PutItemInput";
   static constexpr auto Fields() {
@@ -28,8 +32,8 @@ struct PutItemRequest {
         Field("ReturnValuesOnConditionCheckFailure", &S::return_values_on_condition_check_failure),
         Field("ConditionExpression", &S::condition_expression),
         Field("ExpressionAttributeNames", &S::expression_attribute_names),
-        Field("ExpressionAttributeValues", &S::expression_attribute_values), Refused{"Expected"},
-        Refused{"ConditionalOperator"});
+        Field("ExpressionAttributeValues", &S::expression_attribute_values), Field("Expected", &S::expected),
+        Field("ConditionalOperator", &S::conditional_operator));
   }
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 
 namespace holdfast {
 
@@ -20,23 +21,30 @@ struct QueryRequest {
   std::optional<bool> consistent_read;
   std::optional<Select> select;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  // From before expressions; not to be mixed with them.
+  std::optional<LegacyConditions> key_conditions;
+  std::optional<LegacyConditions> query_filter;
+  std::optional<ConditionalOperator> conditional_operator;
+  std::optional<AttributesToGet> attributes_to_get;
 
   static constexpr std::string_view kTypeName = "QueryInput";
   static constexpr auto Fields() {
     using S = QueryRequest;
-    return std::tuple(
-        Field("TableName", &S::table_name, kItemTableRules),
-        Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
-        Field("Limit", &S::limit, {.value_min = 1, .terse = true}),
-        Field("ConsistentRead", &S::consistent_read), Field("ScanIndexForward", &S::scan_index_forward),
-        Field("ExclusiveStartKey", &S::exclusive_start_key),
-        Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
-        Field("ProjectionExpression", &S::projection_expression),
-        Field("FilterExpression", &S::filter_expression),
-        Field("KeyConditionExpression", &S::key_condition_expression),
-        Field("ExpressionAttributeNames", &S::expression_attribute_names),
-        Field("ExpressionAttributeValues", &S::expression_attribute_values), Refused{"KeyConditions"},
-        Refused{"QueryFilter"}, Refused{"AttributesToGet"}, Refused{"ConditionalOperator"});
+    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
+                      Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
+                      Field("Limit", &S::limit, {.value_min = 1, .terse = true}),
+                      Field("ConsistentRead", &S::consistent_read),
+                      Field("ScanIndexForward", &S::scan_index_forward),
+                      Field("ExclusiveStartKey", &S::exclusive_start_key),
+                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+                      Field("ProjectionExpression", &S::projection_expression),
+                      Field("FilterExpression", &S::filter_expression),
+                      Field("KeyConditionExpression", &S::key_condition_expression),
+                      Field("ExpressionAttributeNames", &S::expression_attribute_names),
+                      Field("ExpressionAttributeValues", &S::expression_attribute_values),
+                      Field("KeyConditions", &S::key_conditions), Field("QueryFilter", &S::query_filter),
+                      Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}),
+                      Field("ConditionalOperator", &S::conditional_operator));
   }
 };
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 
 namespace holdfast {
 
@@ -20,6 +21,10 @@ struct ScanRequest {
   std::optional<bool> consistent_read;
   std::optional<Select> select;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
+  // From before expressions; not to be mixed with them.
+  std::optional<LegacyConditions> scan_filter;
+  std::optional<ConditionalOperator> conditional_operator;
+  std::optional<AttributesToGet> attributes_to_get;
 
   static constexpr std::string_view kTypeName = "ScanInput";
   static constexpr auto Fields() {
@@ -36,7 +41,9 @@ struct ScanRequest {
                       Field("FilterExpression", &S::filter_expression),
                       Field("ExpressionAttributeNames", &S::expression_attribute_names),
                       Field("ExpressionAttributeValues", &S::expression_attribute_values),
-                      Refused{"ScanFilter"}, Refused{"AttributesToGet"}, Refused{"ConditionalOperator"});
+                      Field("ScanFilter", &S::scan_filter),
+                      Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}),
+                      Field("ConditionalOperator", &S::conditional_operator));
   }
 };
 

@@ -114,9 +114,10 @@ struct ProvisionedThroughput {
   static constexpr std::string_view kTypeName = "ProvisionedThroughput";
   static constexpr auto Fields() {
     using S = ProvisionedThroughput;
-    return std::tuple(
-        Field("ReadCapacityUnits", &S::read_capacity_units, {.required = true, .value_min = 1}),
-        Field("WriteCapacityUnits", &S::write_capacity_units, {.required = true, .value_min = 1}));
+    return std::tuple(Field("ReadCapacityUnits", &S::read_capacity_units,
+                            {.required = true, .value_min = 1, .is_long = true}),
+                      Field("WriteCapacityUnits", &S::write_capacity_units,
+                            {.required = true, .value_min = 1, .is_long = true}));
   }
   friend bool operator==(const ProvisionedThroughput&, const ProvisionedThroughput&) = default;
 };
@@ -129,10 +130,11 @@ struct LocalSecondaryIndex {
   static constexpr std::string_view kTypeName = "LocalSecondaryIndex";
   static constexpr auto Fields() {
     using S = LocalSecondaryIndex;
-    return std::tuple(Field("IndexName", &S::index_name,
-                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
-                      Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
-                      Field("Projection", &S::projection, {.required = true}));
+    return std::tuple(
+        Field("IndexName", &S::index_name,
+              {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+        Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
+        Field("Projection", &S::projection, {.required = true}));
   }
 };
 

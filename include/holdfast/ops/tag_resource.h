@@ -12,9 +12,8 @@ struct TagResourceRequest {
   static constexpr std::string_view kTypeName = "TagResourceInput";
   static constexpr auto Fields() {
     using S = TagResourceRequest;
-    return std::tuple(
-        Field("ResourceArn", &S::resource_arn, {.required = true, .length_min = 1, .length_max = 1283}),
-        Field("Tags", &S::tags, {.required = true}));
+    return std::tuple(Field("ResourceArn", &S::resource_arn, kArnRules),
+                      Field("Tags", &S::tags, {.required = true}));
   }
 };
 

@@ -12,9 +12,8 @@ struct UntagResourceRequest {
   static constexpr std::string_view kTypeName = "UntagResourceInput";
   static constexpr auto Fields() {
     using S = UntagResourceRequest;
-    return std::tuple(
-        Field("ResourceArn", &S::resource_arn, {.required = true, .length_min = 1, .length_max = 1283}),
-        Field("TagKeys", &S::tag_keys, {.required = true}));
+    return std::tuple(Field("ResourceArn", &S::resource_arn, kArnRules),
+                      Field("TagKeys", &S::tag_keys, {.required = true}));
   }
 };
 

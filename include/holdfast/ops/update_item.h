@@ -2,6 +2,7 @@
 #pragma once
 
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 
 namespace holdfast {
 
@@ -16,6 +17,10 @@ struct UpdateItemRequest {
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
   std::optional<ReturnItemCollectionMetrics> return_item_collection_metrics;
   std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
+  // From before expressions; not to be mixed with them.
+  std::optional<AttributeUpdates> attribute_updates;
+  std::optional<ExpectedAttributes> expected;
+  std::optional<ConditionalOperator> conditional_operator;
 
   static constexpr std::string_view kTypeName = "UpdateItemInput";
   static constexpr auto Fields() {
@@ -29,8 +34,9 @@ struct UpdateItemRequest {
         Field("UpdateExpression", &S::update_expression),
         Field("ConditionExpression", &S::condition_expression),
         Field("ExpressionAttributeNames", &S::expression_attribute_names),
-        Field("ExpressionAttributeValues", &S::expression_attribute_values), Refused{"AttributeUpdates"},
-        Refused{"Expected"}, Refused{"ConditionalOperator"});
+        Field("ExpressionAttributeValues", &S::expression_attribute_values),
+        Field("AttributeUpdates", &S::attribute_updates), Field("Expected", &S::expected),
+        Field("ConditionalOperator", &S::conditional_operator));
   }
 };
 

@@ -20,6 +20,10 @@ struct UpdateGlobalSecondaryIndexAction {
   }
 };
 
+struct CreateGlobalSecondaryIndexAction : GlobalSecondaryIndex {
+  static constexpr std::string_view kTypeName = "CreateGlobalSecondaryIndexAction";
+};
+
 struct DeleteGlobalSecondaryIndexAction {
   std::string index_name;
 
@@ -33,7 +37,7 @@ struct DeleteGlobalSecondaryIndexAction {
 // Exactly one of the three.
 struct GlobalSecondaryIndexUpdate {
   std::optional<UpdateGlobalSecondaryIndexAction> update;
-  std::optional<GlobalSecondaryIndex> create;
+  std::optional<CreateGlobalSecondaryIndexAction> create;
   std::optional<DeleteGlobalSecondaryIndexAction> delete_action;
 
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndexUpdate";

@@ -49,16 +49,19 @@ std::string ItemKeyOf(const TableSchema& table, MapView item) {
 }
 
 std::string BaseKeySuffix(const TableSchema& table, MapView item) {
-  std::string suffix;
   auto partition = item.Find(table.partition.name);
   HF_ASSERT(partition.has_value());
-  value::AppendKeyField(partition->payload(), &suffix);
+  std::string payloads(partition->payload()), fields;
+  value::AppendKeyField(partition->payload(), &fields);
   if (table.sort) {
     auto sort = item.Find(table.sort->name);
     HF_ASSERT(sort.has_value());
-    value::AppendKeyField(sort->payload(), &suffix);
+    payloads.append(sort->payload());
+    value::AppendKeyField(sort->payload(), &fields);
   }
-  return suffix;
+  std::string suffix;
+  base::AppendBigEndian(&suffix, value::PartitionHash(payloads), 2);
+  return suffix + fields;
 }
 
 std::string IndexPartitionPrefix(const IndexSchema& index, const std::vector<ByteView>& partition) {

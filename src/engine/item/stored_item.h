@@ -32,10 +32,11 @@ std::string ItemKey(const TableSchema& table, ByteView partition, std::optional<
 // The same, of an item that has valid key attributes.
 std::string ItemKeyOf(const TableSchema& table, value::MapView item);
 
-// The fields of the base table's key as they close an index entry's key.
+// The base table's key as it closes an index entry's key: a hash of it, then its fields. Entries with equal
+// index keys come in the order of that hash, as they do from DynamoDB.
 std::string BaseKeySuffix(const TableSchema& table, value::MapView item);
 
-// index id ‖ partition hash ‖ partition fields ‖ sort fields ‖ base key fields. Empty when the item is not in
+// index id ‖ partition hash ‖ partition fields ‖ sort fields ‖ base key suffix. Empty when the item is not in
 // the index: an index key attribute is missing, of another type, empty or too long.
 std::optional<std::string> IndexEntryKey(const TableSchema& table, const IndexSchema& index,
                                          value::MapView item);
