@@ -1,0 +1,29 @@
+# Installs the Debian packages that are missing; sourced by ./run and ./test.
+
+holdfast_build_packages="cmake ninja-build g++ librocksdb-dev libsimdjson-dev libdeflate-dev libssl-dev libyaml-cpp-dev libcli11-dev"
+holdfast_test_packages="libgtest-dev libgmock-dev python3-pytest python3-boto3 awscli"
+
+# install_packages NAME...: with sudo when needed; asks apt for nothing when all are there.
+install_packages() {
+  local missing=() name
+  for name in "$@"; do
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || missing+=("$name")
+  done
+  [ ${#missing[@]} -eq 0 ] && return 0
+  local as_root=""
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "Please install, as root: apt-get install ${missing[*]}" >&2; return 1; }
+    as_root=sudo
+  fi
+  echo "Installing packages: ${missing[*]}" >&2
+  $as_root apt-get update -qq >&2 &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+}
+
+# build_preset NAME [TARGETS...]: configures when needed, then builds.
+build_preset() {
+  local preset=$1
+  shift
+  [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >&2 || return 1
+  cmake --build --preset "$preset" ${1:+--target "$@"} >&2
+}

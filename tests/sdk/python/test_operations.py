@@ -1,0 +1,189 @@
+"""Every operation, driven by boto3 as an application would."""
+import time
+import uuid
+
+import pytest
+from botocore.exceptions import ClientError
+from conftest import Server, create_table, make_client
+
+
+def s(text):
+    return {"S": text}
+
+
+def n(number):
+    return {"N": str(number)}
+
+
+def refused(code, call, **parameters):
+    with pytest.raises(ClientError) as caught:
+        call(**parameters)
+    assert caught.value.response["Error"]["Code"] == code, caught.value
+    return caught.value.response
+
+
+def eventually(check, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, "did not come about in time"
+        time.sleep(0.05)
+
+
+def test_put_get_delete(dynamodb, table):
+    item = {"p": s("a"), "c": s("1"), "n": n("1.50"), "l": {"L": [n(1), {"BOOL": True}, {"NULL": True}]}, "ss": {"SS": ["x"]}}
+    dynamodb.put_item(TableName=table, Item=item)
+    got = dynamodb.get_item(TableName=table, Key={"p": s("a"), "c": s("1")}, ConsistentRead=True)["Item"]
+    assert got == {**item, "n": n("1.5")}
+    old = dynamodb.delete_item(TableName=table, Key={"p": s("a"), "c": s("1")}, ReturnValues="ALL_OLD")["Attributes"]
+    assert old == got
+    assert "Item" not in dynamodb.get_item(TableName=table, Key={"p": s("a"), "c": s("1")})
+
+
+def test_condition_failed_returns_the_item_and_changes_nothing(dynamodb, table):
+    key = {"p": s("a"), "c": s("1")}
+    dynamodb.put_item(TableName=table, Item={**key, "v": n(1)})
+    refused("ConditionalCheckFailedException", dynamodb.put_item, TableName=table, Item={**key, "v": n(2)},
+            ConditionExpression="attribute_not_exists(p)")
+    assert dynamodb.get_item(TableName=table, Key=key)["Item"]["v"] == n(1)
+
+
+def test_update_expressions(dynamodb, table):
+    key = {"p": s("a"), "c": s("1")}
+    answer = dynamodb.update_item(
+        TableName=table, Key=key, ReturnValues="ALL_NEW",
+        UpdateExpression="SET #v = if_not_exists(#v, :zero) + :one, m = :m ADD tags :t",
+        ExpressionAttributeNames={"#v": "v"},
+        ExpressionAttributeValues={":zero": n(0), ":one": n(1), ":m": {"M": {"x": n(1)}}, ":t": {"SS": ["a"]}})
+    assert answer["Attributes"] == {**key, "v": n(1), "m": {"M": {"x": n(1)}}, "tags": {"SS": ["a"]}}
+    answer = dynamodb.update_item(
+        TableName=table, Key=key, ReturnValues="UPDATED_OLD", UpdateExpression="SET m.x = m.x + :one REMOVE tags",
+        ConditionExpression="v = :one", ExpressionAttributeValues={":one": n(1)})
+    assert answer["Attributes"] == {"m": {"M": {"x": n(1)}}, "tags": {"SS": ["a"]}}
+    assert dynamodb.get_item(TableName=table, Key=key)["Item"]["m"] == {"M": {"x": n(2)}}
+
+
+def test_query_pages_in_order_both_ways(dynamodb, table):
+    for i in range(30):
+        dynamodb.put_item(TableName=table, Item={"p": s("a"), "c": s(f"{i:03}")})
+    pages = dynamodb.get_paginator("query").paginate(
+        TableName=table, KeyConditionExpression="p = :p AND c BETWEEN :a AND :b", PaginationConfig={"PageSize": 7},
+        ExpressionAttributeValues={":p": s("a"), ":a": s("005"), ":b": s("024")}, ScanIndexForward=False)
+    assert [item["c"]["S"] for page in pages for item in page["Items"]] == [f"{i:03}" for i in range(24, 4, -1)]
+
+
+def test_parallel_scan_segments_cover_the_table_once(dynamodb, table):
+    keys = {f"k{i}" for i in range(60)}
+    for key in keys:
+        dynamodb.put_item(TableName=table, Item={"p": s(key), "c": s("x")})
+    seen = []
+    for segment in range(4):
+        pages = dynamodb.get_paginator("scan").paginate(TableName=table, Segment=segment, TotalSegments=4, Limit=5)
+        seen += [item["p"]["S"] for page in pages for item in page["Items"]]
+    assert sorted(seen) == sorted(keys)
+
+
+def test_batches(dynamodb, table):
+    puts = [{"PutRequest": {"Item": {"p": s("b"), "c": s(str(i))}}} for i in range(25)]
+    assert dynamodb.batch_write_item(RequestItems={table: puts})["UnprocessedItems"] == {}
+    keys = [{"p": s("b"), "c": s(str(i))} for i in range(30)]
+    got = dynamodb.batch_get_item(RequestItems={table: {"Keys": keys}})["Responses"][table]
+    assert len(got) == 25
+    dynamodb.batch_write_item(RequestItems={table: [{"DeleteRequest": {"Key": key}} for key in keys[:25]]})
+    assert dynamodb.query(TableName=table, KeyConditionExpression="p = :p", Select="COUNT",
+                          ExpressionAttributeValues={":p": s("b")})["Count"] == 0
+    refused("ValidationException", dynamodb.batch_write_item, RequestItems={table: puts + puts[:1]})
+
+
+def test_transactions_are_all_or_nothing(dynamodb, table):
+    put = lambda c: {"Put": {"TableName": table, "Item": {"p": s("t"), "c": s(c)}}}
+    check = {"ConditionCheck": {"TableName": table, "Key": {"p": s("t"), "c": s("no")}, "ConditionExpression": "attribute_exists(p)"}}
+    response = refused("TransactionCanceledException", dynamodb.transact_write_items, TransactItems=[put("1"), check])
+    assert [reason["Code"] for reason in response["CancellationReasons"]] == ["None", "ConditionalCheckFailed"]
+    get = {"Get": {"TableName": table, "Key": {"p": s("t"), "c": s("1")}}}
+    assert dynamodb.transact_get_items(TransactItems=[get])["Responses"] == [{}]
+    token = str(uuid.uuid4())
+    dynamodb.transact_write_items(TransactItems=[put("1"), put("2")], ClientRequestToken=token)
+    dynamodb.delete_item(TableName=table, Key={"p": s("t"), "c": s("1")})
+    dynamodb.transact_write_items(TransactItems=[put("1"), put("2")], ClientRequestToken=token)
+    assert dynamodb.transact_get_items(TransactItems=[get])["Responses"] == [{}], "a token is executed once"
+    refused("IdempotentParameterMismatchException", dynamodb.transact_write_items, TransactItems=[put("3")],
+            ClientRequestToken=token)
+
+
+def test_index_added_to_a_full_table_is_backfilled_and_maintained(dynamodb, table):
+    for i in range(100):
+        dynamodb.put_item(TableName=table, Item={"p": s(str(i)), "c": s("x"), "g": s("odd" if i % 2 else "even")})
+    dynamodb.update_table(
+        TableName=table, AttributeDefinitions=[{"AttributeName": "g", "AttributeType": "S"}],
+        GlobalSecondaryIndexUpdates=[{"Create": {"IndexName": "by_g", "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}],
+                                                 "Projection": {"ProjectionType": "KEYS_ONLY"}}}])
+    status = lambda: dynamodb.describe_table(TableName=table)["Table"]["GlobalSecondaryIndexes"][0]["IndexStatus"]
+    eventually(lambda: status() == "ACTIVE")
+    count = lambda g: dynamodb.query(TableName=table, IndexName="by_g", KeyConditionExpression="g = :g", Select="COUNT",
+                                     ExpressionAttributeValues={":g": s(g)})["Count"]
+    assert (count("odd"), count("even")) == (50, 50)
+    dynamodb.update_item(TableName=table, Key={"p": s("1"), "c": s("x")}, UpdateExpression="SET g = :g",
+                         ExpressionAttributeValues={":g": s("even")})
+    dynamodb.update_item(TableName=table, Key={"p": s("2"), "c": s("x")}, UpdateExpression="REMOVE g")
+    assert (count("odd"), count("even")) == (49, 50)
+    dynamodb.update_table(TableName=table, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by_g"}}])
+    eventually(lambda: "GlobalSecondaryIndexes" not in dynamodb.describe_table(TableName=table)["Table"])
+
+
+def test_time_to_live_removes_what_has_expired_and_nothing_else(dynamodb, table):
+    dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification={"Enabled": True, "AttributeName": "e"})
+    eventually(lambda: dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED")
+    now = int(time.time())
+    for c, expiry in (("past", n(now - 10)), ("future", n(now + 3600)), ("text", s(str(now - 10))), ("ancient", n(5))):
+        dynamodb.put_item(TableName=table, Item={"p": s("ttl"), "c": s(c), "e": expiry})
+    left = lambda: {item["c"]["S"] for item in dynamodb.query(
+        TableName=table, KeyConditionExpression="p = :p", ExpressionAttributeValues={":p": s("ttl")})["Items"]}
+    eventually(lambda: "past" not in left())
+    assert left() == {"future", "text", "ancient"}
+
+
+def test_tables_are_listed_described_changed_and_deleted(dynamodb):
+    name = create_table(dynamodb, Tags=[{"Key": "team", "Value": "one"}])
+    try:
+        assert name in [t for page in dynamodb.get_paginator("list_tables").paginate() for t in page["TableNames"]]
+        arn = dynamodb.describe_table(TableName=name)["Table"]["TableArn"]
+        dynamodb.tag_resource(ResourceArn=arn, Tags=[{"Key": "cost", "Value": "two"}])
+        dynamodb.untag_resource(ResourceArn=arn, TagKeys=["team"])
+        assert dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"] == [{"Key": "cost", "Value": "two"}]
+        dynamodb.update_table(TableName=name, BillingMode="PROVISIONED",
+                              ProvisionedThroughput={"ReadCapacityUnits": 5, "WriteCapacityUnits": 6})
+        described = dynamodb.describe_table(TableName=name)["Table"]
+        assert described["ProvisionedThroughput"]["WriteCapacityUnits"] == 6
+        refused("ResourceInUseException", dynamodb.create_table, TableName=name, BillingMode="PAY_PER_REQUEST",
+                KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+                AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}])
+    finally:
+        dynamodb.delete_table(TableName=name)
+    eventually(lambda: name not in dynamodb.list_tables()["TableNames"])
+    refused("ResourceNotFoundException", dynamodb.describe_table, TableName=name)
+
+
+def test_limits_and_endpoints(dynamodb):
+    assert dynamodb.describe_limits()["TableMaxReadCapacityUnits"] > 0
+    assert dynamodb.describe_endpoints()["Endpoints"][0]["CachePeriodInMinutes"] > 0
+
+
+def test_what_is_not_offered_is_refused_by_name(dynamodb, table):
+    response = refused("ValidationException", dynamodb.update_table, TableName=table,
+                       StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
+    assert "StreamSpecification" in response["Error"]["Message"]
+    refused("UnknownOperationException", dynamodb.list_backups)
+
+
+def test_acknowledged_writes_outlive_a_kill(tmp_path):
+    server = Server(tmp_path / "data")
+    try:
+        client = make_client(server.url)
+        name = create_table(client)
+        for round_number in range(5):
+            for i in range(20):
+                client.put_item(TableName=name, Item={"p": s(f"{round_number}-{i}")})
+            server.restart()
+            assert client.scan(TableName=name, Select="COUNT")["Count"] == 20 * (round_number + 1)
+    finally:
+        server.kill()
