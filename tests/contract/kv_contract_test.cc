@@ -1,0 +1,170 @@
+// What every implementation of the storage port promises, run over each of them.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "storage/kv.h"
+#include "storage/memory/memory_kv.h"
+#include "storage/rocksdb/rocksdb_kv.h"
+
+namespace holdfast::storage {
+namespace {
+
+class KvContract : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("holdfast-contract-" + std::to_string(::getpid()) + "-" + std::to_string(++opened_));
+    Open();
+  }
+  void TearDown() override {
+    kv_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  void Open() {
+    if (GetParam() == "memory") {
+      kv_ = OpenMemoryKv();
+    } else {
+      auto opened = OpenRocksDbKv({.directory = directory_}, silence_);
+      ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
+      kv_ = *std::move(opened);
+    }
+  }
+
+  void Put(ByteView key, ByteView value) {
+    auto batch = kv_->NewBatch();
+    batch->Put(Space::kItems, key, value);
+    ASSERT_TRUE(kv_->Write(batch.get(), Wait::kMayBlock));
+  }
+  std::string Get(ByteView key, const Snapshot* snapshot = nullptr) {
+    std::string value;
+    Result<bool> found = kv_->Get(Space::kItems, key, snapshot, Wait::kMayBlock, &value);
+    if (!found) return found.error().ToString();
+    return *found ? value : "(none)";
+  }
+  std::string Walk(Range range, bool forward = true, const Snapshot* snapshot = nullptr) {
+    auto it = kv_->Iterate(Space::kItems, std::move(range), snapshot, Wait::kMayBlock);
+    std::string keys;
+    for (forward ? it->SeekToFirst() : it->SeekToLast(); it->Valid(); forward ? it->Next() : it->Prev()) {
+      keys += std::string(it->key()) + " ";
+    }
+    EXPECT_TRUE(it->status());
+    return keys;
+  }
+
+  static inline int opened_ = 0;
+  std::string directory_;
+  base::Log silence_{base::LogLevel::kNone};
+  std::unique_ptr<Kv> kv_;
+};
+
+TEST_P(KvContract, ABatchIsVisibleWhenItsWriteReturns) {
+  EXPECT_EQ(Get("a"), "(none)");
+  Put("a", "1");
+  EXPECT_EQ(Get("a"), "1");
+  Put("a", "");
+  EXPECT_EQ(Get("a"), "");
+}
+
+TEST_P(KvContract, ABatchAppliesInOrder) {
+  auto batch = kv_->NewBatch();
+  EXPECT_TRUE(batch->empty());
+  batch->Put(Space::kItems, "a", "1");
+  batch->Put(Space::kItems, "b", "1");
+  batch->DeleteRange(Space::kItems, {"a", "b"});
+  batch->Delete(Space::kItems, "b");
+  batch->Put(Space::kItems, "b", "2");
+  ASSERT_TRUE(kv_->Write(batch.get(), Wait::kMayBlock));
+  EXPECT_EQ(Walk({}), "b ");
+  EXPECT_EQ(Get("b"), "2");
+}
+
+TEST_P(KvContract, SpacesDoNotMeet) {
+  Put("a", "1");
+  std::string value;
+  Result<bool> found = kv_->Get(Space::kIndexes, "a", nullptr, Wait::kMayBlock, &value);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_FALSE(*found);
+}
+
+TEST_P(KvContract, ASnapshotStaysWhatItWas) {
+  Put("a", "1");
+  auto snapshot = kv_->TakeSnapshot();
+  Put("a", "2");
+  Put("b", "2");
+  EXPECT_EQ(Get("a", snapshot.get()), "1");
+  EXPECT_EQ(Walk({}, true, snapshot.get()), "a ");
+  EXPECT_EQ(Walk({}), "a b ");
+}
+
+TEST_P(KvContract, IteratorsKeepToTheirRangeBothWays) {
+  for (const char* key : {"a", "b", "c", "d"}) Put(key, "");
+  EXPECT_EQ(Walk({"b", "d"}), "b c ");
+  EXPECT_EQ(Walk({"b", "d"}, false), "c b ");
+  EXPECT_EQ(Walk({"c", ""}), "c d ");
+  EXPECT_EQ(Walk({"b", "b"}), "");
+  auto it = kv_->Iterate(Space::kItems, {"b", "d"}, nullptr, Wait::kMayBlock);
+  EXPECT_FALSE(it->Valid());
+  it->Seek("bb");
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key(), "c");
+  it->SeekForPrev("bb");
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key(), "b");
+  it->Prev();
+  EXPECT_FALSE(it->Valid());
+}
+
+// Random work against a map that cannot be wrong.
+TEST_P(KvContract, BehavesLikeAMap) {
+  std::mt19937_64 random(17);
+  std::map<std::string, std::string> model;
+  auto key = [&] { return std::to_string(random() % 200); };
+  for (int round = 0; round < 3000; ++round) {
+    auto batch = kv_->NewBatch();
+    for (size_t n = random() % 4 + 1; n > 0; --n) {
+      std::string k = key(), v = std::to_string(random());
+      if (random() % 3 == 0) {
+        batch->Delete(Space::kItems, k);
+        model.erase(k);
+      } else {
+        batch->Put(Space::kItems, k, v);
+        model[k] = v;
+      }
+    }
+    if (random() % 100 == 0) {
+      Range range{key(), key()};
+      if (range.lower < range.upper) {
+        batch->DeleteRange(Space::kItems, range);
+        model.erase(model.lower_bound(range.lower), model.lower_bound(range.upper));
+      }
+    }
+    ASSERT_TRUE(kv_->Write(batch.get(), Wait::kMayBlock));
+    std::string probe = key();
+    auto expected = model.find(probe);
+    ASSERT_EQ(Get(probe), expected == model.end() ? "(none)" : expected->second);
+  }
+  std::string expected;
+  for (const auto& [k, v] : model) expected += k + " ";
+  EXPECT_EQ(Walk({}), expected);
+}
+
+TEST_P(KvContract, WhatWasSyncedIsThereAfterReopening) {
+  if (!kv_->capabilities().durable) {
+    EXPECT_FALSE(kv_->capabilities().checkpoints);
+    return;
+  }
+  Put("a", "1");
+  ASSERT_TRUE(kv_->Sync());
+  kv_.reset();
+  Open();
+  EXPECT_EQ(Get("a"), "1");
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, KvContract, testing::Values("memory", "rocksdb"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace holdfast::storage
