@@ -7,21 +7,8 @@ namespace holdfast {
 
 class Database::Impl {
  public:
-  explicit Impl(std::unique_ptr<engine::Engine> engine) : engine_(std::move(engine)) {}
-
-  // Runs an operation and waits until its answer may be given.
-  template <class Response, class Request>
-  Result<Response> Call(const Request& request) {
-    ops::Context context{engine_.get()};
-    Result<Response> result = ops::Execute(context, request, {});
-    if (context.await_durability && !engine_->committer().IsPublished()) {
-      HF_CHECK_OK(engine_->committer().WaitDurable());
-    }
-    return result;
-  }
-
- private:
-  std::unique_ptr<engine::Engine> engine_;
+  explicit Impl(std::unique_ptr<engine::Engine> engine) : engine(std::move(engine)) {}
+  const std::unique_ptr<engine::Engine> engine;
 };
 
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -36,7 +23,7 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
 
 #define HF_OPERATION(name, where)                                       \
   Result<name##Response> Database::name(const name##Request& request) { \
-    return impl_->Call<name##Response>(request);                        \
+    return ops::Run(impl_->engine.get(), request);                      \
   }
 #include "ops/operations.inc"
 #undef HF_OPERATION

@@ -43,4 +43,16 @@ namespace holdfast::ops {
 #include "ops/operations.inc"
 #undef HF_OPERATION
 
+// Executes `request` and waits until its answer may be given.
+template <class Request>
+auto Run(engine::Engine* engine, const Request& request)
+    -> decltype(Execute(std::declval<Context&>(), request, Violations{})) {
+  Context context{engine};
+  auto result = Execute(context, request, {});
+  if (context.await_durability && !engine->committer().IsPublished()) {
+    HF_CHECK_OK(engine->committer().WaitDurable());
+  }
+  return result;
+}
+
 }  // namespace holdfast::ops
