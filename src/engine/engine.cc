@@ -85,6 +85,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     rocksdb.must_exist = !claimed.is_new;
     rocksdb.cache_bytes = options.options.cache_bytes;
     rocksdb.file_system = options.file_system;
+    if (options.write_buffer_bytes != 0) rocksdb.write_buffer_bytes = options.write_buffer_bytes;
     HF_TRY(engine->kv_, storage::OpenRocksDbKv(rocksdb, *engine->log_));
     if (claimed.is_new) HF_CHECK_OK(MarkStoreDirectory(directory));
   }

@@ -42,6 +42,8 @@ struct EngineOptions {
   uint64_t seed = 0;                   // of every random choice; 0: the operating system's
   // Beneath every file of the store, for tests that cut the power.
   std::shared_ptr<rocksdb::FileSystem> file_system;
+  // Of the storage; 0: its own choice.
+  size_t write_buffer_bytes = 0;
   // Sweeps and other housekeeping happen only when RunHousekeeping() is called.
   bool manual_housekeeping = false;
 };

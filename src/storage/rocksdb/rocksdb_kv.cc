@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "storage/rocksdb/log_files.h"
 
 namespace holdfast::storage {
 namespace {
@@ -129,9 +130,14 @@ class RocksIterator final : public Iterator {
 
 class RocksDbKv final : public Kv {
  public:
-  RocksDbKv(std::unique_ptr<rocksdb::Env> env, std::unique_ptr<rocksdb::DB> db,
+  RocksDbKv(std::shared_ptr<const LogFileSystem> file_system, std::unique_ptr<rocksdb::Env> env,
+            std::unique_ptr<SequenceGuard> guard, std::unique_ptr<rocksdb::DB> db,
             std::vector<rocksdb::ColumnFamilyHandle*> handles, std::shared_ptr<rocksdb::Cache> cache)
-      : env_(std::move(env)), db_(std::move(db)), cache_(std::move(cache)) {
+      : file_system_(std::move(file_system)),
+        env_(std::move(env)),
+        guard_(std::move(guard)),
+        db_(std::move(db)),
+        cache_(std::move(cache)) {
     HF_ASSERT(handles.size() == handles_.size() + 1);
     std::copy(handles.begin() + 1, handles.end(), handles_.begin());
     default_handle_ = handles[0];
@@ -152,7 +158,10 @@ class RocksDbKv final : public Kv {
     return ToStatus(db_->Write(options, &static_cast<RocksBatch*>(batch)->batch));
   }
 
-  Status Sync() override { return ToStatus(db_->FlushWAL(/*sync=*/true)); }
+  Status Sync() override {
+    HF_CHECK_OK(ToStatus(db_->FlushWAL(/*sync=*/true)));
+    return ToStatus(file_system_->log_error());  // which RocksDB is not told
+  }
 
   std::shared_ptr<const Snapshot> TakeSnapshot() override {
     return std::make_shared<const RocksSnapshot>(db_.get());
@@ -221,14 +230,17 @@ class RocksDbKv final : public Kv {
     return db_->GetIntProperty(handle, name, &value) ? value : 0;
   }
 
-  const std::unique_ptr<rocksdb::Env> env_;  // outlives db_; null for the default
+  const std::shared_ptr<const LogFileSystem> file_system_;
+  const std::unique_ptr<rocksdb::Env> env_;     // outlives db_
+  const std::unique_ptr<SequenceGuard> guard_;  // likewise
   const std::unique_ptr<rocksdb::DB> db_;
   const std::shared_ptr<rocksdb::Cache> cache_;
   Handles handles_{};
   rocksdb::ColumnFamilyHandle* default_handle_ = nullptr;
 };
 
-rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const std::shared_ptr<rocksdb::Cache>& cache) {
+rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions& asked,
+                                              const std::shared_ptr<rocksdb::Cache>& cache) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   table.block_size = 8 << 10;
@@ -243,7 +255,7 @@ rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const std::shared_ptr
   rocksdb::ColumnFamilyOptions options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   bool bulky = space == Space::kItems || space == Space::kIndexes || space == Space::kChanges;
-  options.write_buffer_size = bulky ? 16 << 20 : 2 << 20;
+  options.write_buffer_size = bulky ? asked.write_buffer_bytes : asked.write_buffer_bytes / 8;
   options.max_write_buffer_number = 4;
   options.arena_block_size = bulky ? 256 << 10 : 32 << 10;
   options.level_compaction_dynamic_level_bytes = true;
@@ -268,18 +280,20 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   db_options.track_and_verify_wals_in_manifest = true;
   // A short log keeps the restart after a crash short.
   db_options.max_total_wal_size = 32 << 20;
-  db_options.avoid_flush_during_recovery = true;
+  // Not avoid_flush_during_recovery: what was replayed goes to synced files before anybody reads it, and the
+  // guard needs logs of one life.
   db_options.skip_stats_update_on_db_open = true;
   db_options.skip_checking_sst_file_sizes_on_db_open = true;
   db_options.max_background_jobs = 2;
   db_options.bytes_per_sync = 1 << 20;
   db_options.max_open_files = 1000;
 
-  std::unique_ptr<rocksdb::Env> env;
-  if (options.file_system != nullptr) {
-    env = rocksdb::NewCompositeEnv(options.file_system);
-    db_options.env = env.get();
-  }
+  auto file_system = std::make_shared<LogFileSystem>(
+      options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default());
+  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(file_system);
+  db_options.env = env.get();
+  auto guard = std::make_unique<SequenceGuard>(file_system);
+  db_options.wal_filter = guard.get();
 
   std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
   std::vector<rocksdb::ColumnFamilyDescriptor> spaces;
@@ -289,14 +303,15 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   spaces.emplace_back(rocksdb::kDefaultColumnFamilyName, unused);  // RocksDB insists on one; it stays empty
   for (int i = 0; i < kSpaces; ++i) {
     auto space = static_cast<Space>(i);
-    spaces.emplace_back(std::string(SpaceName(space)), MakeSpaceOptions(space, cache));
+    spaces.emplace_back(std::string(SpaceName(space)), MakeSpaceOptions(space, options, cache));
   }
 
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::DB* db = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(db_options, options.directory, spaces, &handles, &db);
   if (!status.ok()) return ToError(status);
-  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(std::move(env), std::unique_ptr<rocksdb::DB>(db),
+  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(std::move(file_system), std::move(env),
+                                                         std::move(guard), std::unique_ptr<rocksdb::DB>(db),
                                                          std::move(handles), std::move(cache)));
 }
 

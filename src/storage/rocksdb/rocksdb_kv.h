@@ -22,6 +22,8 @@ struct RocksDbOptions {
   // Refuse to open where there is no store yet: an empty answer must never stand in for lost data.
   bool must_exist = false;
   size_t cache_bytes = 128 << 20;
+  // Of each of the large spaces; the small ones take an eighth.
+  size_t write_buffer_bytes = 16 << 20;
   // Beneath every file RocksDB touches; null for the operating system's.
   std::shared_ptr<rocksdb::FileSystem> file_system;
 };
