@@ -2,31 +2,7 @@
 import time
 import uuid
 
-import pytest
-from botocore.exceptions import ClientError
-from conftest import Server, create_table, make_client
-
-
-def s(text):
-    return {"S": text}
-
-
-def n(number):
-    return {"N": str(number)}
-
-
-def refused(code, call, **parameters):
-    with pytest.raises(ClientError) as caught:
-        call(**parameters)
-    assert caught.value.response["Error"]["Code"] == code, caught.value
-    return caught.value.response
-
-
-def eventually(check, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not check():
-        assert time.monotonic() < deadline, "did not come about in time"
-        time.sleep(0.05)
+from conftest import Server, create_table, driven, eventually, index, make_client, n, offered, refused, s
 
 
 def test_put_get_delete(dynamodb, table):
@@ -159,8 +135,44 @@ def test_tables_are_listed_described_changed_and_deleted(dynamodb):
                 AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}])
     finally:
         dynamodb.delete_table(TableName=name)
-    eventually(lambda: name not in dynamodb.list_tables()["TableNames"])
+    dynamodb.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
     refused("ResourceNotFoundException", dynamodb.describe_table, TableName=name)
+
+
+def test_table_settings_change_one_by_one(dynamodb):
+    """Tools such as CloudFormation send each of these in an UpdateTable of its own and read it back."""
+    units = lambda read, write: {"ReadCapacityUnits": read, "WriteCapacityUnits": write}
+    name = create_table(dynamodb, types={"g": "S"}, BillingMode="PROVISIONED", ProvisionedThroughput=units(1, 2),
+                        GlobalSecondaryIndexes=[{**index("by_g", "g"), "ProvisionedThroughput": units(3, 4)}])
+
+    def changed(**update):
+        dynamodb.update_table(TableName=name, **update)
+        dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+        return dynamodb.describe_table(TableName=name)["Table"]
+
+    table = changed(ProvisionedThroughput=units(5, 6))
+    assert table["ProvisionedThroughput"].items() >= units(5, 6).items()
+    table = changed(GlobalSecondaryIndexUpdates=[{"Update": {"IndexName": "by_g", "ProvisionedThroughput": units(7, 8)}}])
+    assert table["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"].items() >= units(7, 8).items()
+    table = changed(TableClass="STANDARD_INFREQUENT_ACCESS")
+    assert table["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
+    table = changed(BillingMode="PAY_PER_REQUEST")
+    assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["ProvisionedThroughput"].items() >= units(0, 0).items()
+    assert dynamodb.delete_table(TableName=name)["TableDescription"]["TableStatus"] == "DELETING"
+
+
+def test_lists_come_in_pages(dynamodb):
+    """Paginators must end, and meet every name once."""
+    names = sorted(create_table(dynamodb, Tags=[{"Key": "k", "Value": "v"}]) for _ in range(5))
+    pages = list(dynamodb.get_paginator("list_tables").paginate(PaginationConfig={"PageSize": 2}))
+    assert all(len(page["TableNames"]) <= 2 for page in pages)
+    assert [name for page in pages for name in page["TableNames"] if name in names] == names
+    for name in names:
+        arn = dynamodb.describe_table(TableName=name)["Table"]["TableArn"]
+        pages = dynamodb.get_paginator("list_tags_of_resource").paginate(ResourceArn=arn)
+        assert [tag for page in pages for tag in page["Tags"]] == [{"Key": "k", "Value": "v"}]
+        dynamodb.delete_table(TableName=name)
 
 
 def test_limits_and_endpoints(dynamodb):
@@ -187,3 +199,8 @@ def test_acknowledged_writes_outlive_a_kill(tmp_path):
             assert client.scan(TableName=name, Select="COUNT")["Count"] == 20 * (round_number + 1)
     finally:
         server.kill()
+
+
+def test_no_operation_was_left_out(dynamodb):
+    """An operation that is added without a test here is found out; this has to stay the last test."""
+    assert offered(dynamodb) <= driven

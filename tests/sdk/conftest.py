@@ -1,9 +1,11 @@
-"""Starts one holdfast on a free port and a fresh directory, and gives every test a boto3 client of it.
+"""Starts one holdfast on a free port and a fresh directory, and gives the tests of boto3 and of the aws command a client
+of it.
 
 HOLDFAST_ENDPOINT points the same tests at another endpoint, real DynamoDB included.
 """
 import os
 import pathlib
+import re
 import socket
 import subprocess
 import time
@@ -12,8 +14,11 @@ import uuid
 import boto3
 import pytest
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
-PROGRAM = pathlib.Path(__file__).resolve().parents[3] / "build" / "release" / "holdfast"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "release" / "holdfast"
+driven = set()  # The operations that boto3 clients have called.
 
 
 def free_port():
@@ -59,8 +64,37 @@ class Server:
         return self.process.wait(timeout=30)
 
 
-def make_client(url, service="dynamodb"):
-    return boto3.client(
+def offered(client):
+    """The operations that holdfast has and this client knows."""
+    listed = re.findall(r"HF_OPERATION\((\w+)", (ROOT / "src" / "ops" / "operations.inc").read_text())
+    return {name for name in listed if name in client.meta.service_model.operation_names}
+
+
+def s(text):
+    return {"S": text}
+
+
+def n(number):
+    return {"N": str(number)}
+
+
+def refused(code, call, **parameters):
+    with pytest.raises(ClientError) as caught:
+        call(**parameters)
+    assert caught.value.response["Error"]["Code"] == code, caught.value
+    return caught.value.response
+
+
+def eventually(check, seconds=20):
+    deadline = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < deadline, "did not come about in time"
+        time.sleep(0.05)
+
+
+def make_client(url, service="dynamodb", make=boto3.client):
+    """A client or, with make=boto3.resource, a resource."""
+    made = make(
         service,
         endpoint_url=url,
         region_name="us-east-1",
@@ -68,6 +102,9 @@ def make_client(url, service="dynamodb"):
         aws_secret_access_key="test",
         config=Config(retries={"max_attempts": 0}),
     )
+    client = made if make is boto3.client else made.meta.client
+    client.meta.events.register("before-call", lambda model, **_: driven.add(model.name))
+    return made
 
 
 @pytest.fixture(scope="session")
@@ -85,16 +122,23 @@ def dynamodb(endpoint):
     return make_client(endpoint)
 
 
-def create_table(client, key=("p",), types=None, **more):
-    """A new table with a name of its own; `key` names the partition and, perhaps, the sort key."""
+def key_schema(*key):
+    return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(key, ("HASH", "RANGE"))]
+
+
+def index(name, *key):
+    return {"IndexName": name, "KeySchema": key_schema(*key), "Projection": {"ProjectionType": "ALL"}}
+
+
+def create_table(client, key=("p",), types=None, name=None, **more):
+    """A new table, with a name of its own unless one is given; `key` names the partition and, perhaps, the sort key."""
     types = {**{name: "S" for name in key}, **(types or {})}
-    name = f"t_{uuid.uuid4().hex}"
+    name = name or f"t_{uuid.uuid4().hex}"
     client.create_table(
         TableName=name,
-        BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": n, "KeyType": k} for n, k in zip(key, ("HASH", "RANGE"))],
+        KeySchema=key_schema(*key),
         AttributeDefinitions=[{"AttributeName": n, "AttributeType": t} for n, t in types.items()],
-        **more,
+        **{"BillingMode": "PAY_PER_REQUEST", **more},
     )
     client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
     return name
