@@ -1,0 +1,145 @@
+"""Every operation, typed at Debian's aws command as an operator would."""
+import json
+import os
+import subprocess
+import uuid
+
+import pytest
+from botocore import xform_name
+from conftest import n, offered, s
+
+PROGRAM = "/usr/bin/aws"  # The package's, whichever other is on the PATH.
+typed = set()
+
+
+@pytest.fixture(scope="session")
+def aws(endpoint):
+    """aws("put-item", ...) runs the command and gives its answer; what is not text is passed as JSON."""
+    environment = {**os.environ, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_DEFAULT_REGION": "us-east-1",
+                   "AWS_PAGER": "", "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
+
+    def run(operation, *arguments, error=None):
+        typed.add(operation)
+        words = [word if isinstance(word, str) else json.dumps(word) for word in arguments]
+        done = subprocess.run([PROGRAM, "dynamodb", operation, "--endpoint-url", endpoint, *words], env=environment,
+                              capture_output=True, text=True, timeout=60)
+        if error:
+            assert done.returncode == 254, done
+            assert f"An error occurred ({error})" in done.stderr
+            return done.stderr
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if done.stdout else None
+
+    return run
+
+
+def test_a_table_from_its_making_to_its_end(aws):
+    """The commands of a table's life, with the shorthand that people type and both waiters."""
+    name = ("--table-name", f"t_{uuid.uuid4().hex}")
+    made = aws("create-table", *name, "--key-schema", "AttributeName=p,KeyType=HASH", "AttributeName=c,KeyType=RANGE",
+               "--attribute-definitions", "AttributeName=p,AttributeType=S", "AttributeName=c,AttributeType=N",
+               "--provisioned-throughput", "ReadCapacityUnits=1,WriteCapacityUnits=2", "--tags", "Key=team,Value=one")
+    aws("wait", "table-exists", *name)
+    assert name[1] in aws("list-tables", "--page-size", "1")["TableNames"]
+
+    arn = ("--resource-arn", made["TableDescription"]["TableArn"])
+    aws("tag-resource", *arn, "--tags", "Key=cost,Value=two")
+    aws("untag-resource", *arn, "--tag-keys", "team")
+    assert aws("list-tags-of-resource", *arn) == {"Tags": [{"Key": "cost", "Value": "two"}]}
+
+    aws("update-table", *name, "--provisioned-throughput", "ReadCapacityUnits=3,WriteCapacityUnits=4")
+    aws("update-table", *name, "--billing-mode", "PAY_PER_REQUEST", "--table-class", "STANDARD_INFREQUENT_ACCESS")
+    index = {"IndexName": "by_g", "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}],
+             "Projection": {"ProjectionType": "KEYS_ONLY"}}
+    aws("update-table", *name, "--attribute-definitions", "AttributeName=g,AttributeType=S",
+        "--global-secondary-index-updates", [{"Create": index}])
+    table = aws("describe-table", *name)["Table"]
+    assert table["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert table["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS"
+    assert [found["IndexName"] for found in table["GlobalSecondaryIndexes"]] == ["by_g"]
+    aws("update-table", *name, "--global-secondary-index-updates", [{"Delete": {"IndexName": "by_g"}}])
+
+    aws("delete-table", *name)
+    aws("wait", "table-not-exists", *name)
+    message = aws("describe-table", *name, error="ResourceNotFoundException")
+    assert f"DescribeTable operation: Requested resource not found: Table: {name[1]} not found" in message
+
+
+def test_items(aws, table):
+    """One item written, changed, read and removed; a failed condition ends the command with 254."""
+    name, key = ("--table-name", table), {"p": s("a"), "c": s("1")}
+    aws("put-item", *name, "--item", {**key, "v": n(1), "b": {"B": "AP8="}, "ns": {"NS": ["1", "2.50"]}})
+    message = aws("put-item", *name, "--item", key, "--condition-expression", "attribute_not_exists(p)",
+                  error="ConditionalCheckFailedException")
+    assert "PutItem operation: The conditional request failed" in message
+    answer = aws("update-item", *name, "--key", key, "--update-expression", "SET #v = #v + :one REMOVE b",
+                 "--expression-attribute-names", {"#v": "v"}, "--expression-attribute-values", {":one": n(1)},
+                 "--return-values", "ALL_OLD", "--return-consumed-capacity", "TOTAL")
+    assert answer["Attributes"]["b"] == {"B": "AP8="}
+    assert answer["ConsumedCapacity"] == {"TableName": table, "CapacityUnits": 1.0}
+    got = aws("get-item", *name, "--key", key, "--consistent-read", "--projection-expression", "v, b, ns")["Item"]
+    assert {**got, "ns": sorted(got["ns"]["NS"])} == {"v": n(2), "ns": ["1", "2.5"]}
+    assert aws("delete-item", *name, "--key", key, "--return-values", "ALL_OLD")["Attributes"]["v"] == n(2)
+    assert not aws("get-item", *name, "--key", key)
+
+
+def test_pages_and_segments(aws, dynamodb, table):
+    """The command follows LastEvaluatedKey by itself, over small pages, and can be stopped and resumed."""
+    name, mine = ("--table-name", table), ("--key-condition-expression", "p = :p", "--expression-attribute-values", {":p": s("a")})
+    for i in range(7):
+        dynamodb.put_item(TableName=table, Item={"p": s("a"), "c": s(str(i))})
+        dynamodb.put_item(TableName=table, Item={"p": s(f"other {i}"), "c": s("x")})
+    texts = ("--query", "Items[].c.S")
+    assert aws("query", *name, *mine, *texts, "--page-size", "2", "--no-scan-index-forward") == list("6543210")
+    first = aws("query", *name, *mine, "--max-items", "3")
+    assert [item["c"]["S"] for item in first["Items"]] == list("012")
+    assert aws("query", *name, *mine, *texts, "--starting-token", first["NextToken"]) == list("3456")
+    segments = [aws("scan", *name, "--segment", str(i), "--total-segments", "2", "--page-size", "3")["Items"] for i in range(2)]
+    keys = sorted((item["p"]["S"], item["c"]["S"]) for segment in segments for item in segment)
+    assert keys == sorted([("a", str(i)) for i in range(7)] + [(f"other {i}", "x") for i in range(7)])
+
+
+def test_batches(aws, table):
+    """Batches answer for every request, in the shapes the command prints."""
+    keys = [{"p": s("b"), "c": s(str(i))} for i in range(3)]
+    puts = [{"PutRequest": {"Item": key}} for key in keys]
+    assert aws("batch-write-item", "--request-items", {table: puts}) == {"UnprocessedItems": {}}
+    aws("batch-write-item", "--request-items", {table: [{"DeleteRequest": {"Key": keys[0]}}]})
+    got = aws("batch-get-item", "--request-items", {table: {"Keys": keys}})
+    assert sorted(got["Responses"][table], key=str) == keys[1:] and got["UnprocessedKeys"] == {}
+
+
+def test_transactions(aws, table):
+    """A token is executed once; a cancellation says which action was at fault."""
+    key = {"p": s("t"), "c": s("1")}
+    add = {"Update": {"TableName": table, "Key": key, "UpdateExpression": "ADD v :one", "ExpressionAttributeValues": {":one": n(1)}}}
+    check = {"ConditionCheck": {"TableName": table, "Key": {"p": s("t"), "c": s("no")}, "ConditionExpression": "attribute_exists(p)"}}
+    token = ("--client-request-token", str(uuid.uuid4()))
+    for _ in range(2):
+        aws("transact-write-items", "--transact-items", [add], *token)
+    aws("transact-write-items", "--transact-items", [check], *token, error="IdempotentParameterMismatchException")
+    message = aws("transact-write-items", "--transact-items", [add, check], error="TransactionCanceledException")
+    assert "[None, ConditionalCheckFailed]" in message
+    got = aws("transact-get-items", "--transact-items", [{"Get": {"TableName": table, "Key": key}}])
+    assert got == {"Responses": [{"Item": {**key, "v": n(1)}}]}
+
+
+def test_time_to_live(aws, table):
+    """The setting reads back as it was set."""
+    name, setting = ("--table-name", table), {"Enabled": True, "AttributeName": "expires"}
+    answer = aws("update-time-to-live", *name, "--time-to-live-specification", "Enabled=true,AttributeName=expires")
+    assert answer == {"TimeToLiveSpecification": setting}
+    described = aws("describe-time-to-live", *name)["TimeToLiveDescription"]
+    assert described["AttributeName"] == "expires" and described["TimeToLiveStatus"] in ("ENABLING", "ENABLED")
+
+
+def test_limits_and_endpoints(aws):
+    """What scripts ask before they start."""
+    limits = aws("describe-limits")
+    assert limits["AccountMaxReadCapacityUnits"] >= limits["TableMaxReadCapacityUnits"] > 0
+    assert aws("describe-endpoints")["Endpoints"][0]["CachePeriodInMinutes"] > 0
+
+
+def test_no_operation_was_left_out(dynamodb):
+    """An operation that is added without a test here is found out; this has to stay the last test."""
+    assert {xform_name(name, "-") for name in offered(dynamodb)} <= typed
