@@ -18,6 +18,7 @@ import {
   DeleteCommand,
   GetCommand,
   paginateQuery,
+  paginateScan,
   PutCommand,
   QueryCommand,
   ScanCommand,
@@ -25,30 +26,12 @@ import {
   TransactWriteCommand,
   UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
-import { client, documents } from "./server.js";
+import { singleTable, start } from "./server.js";
 
 const TableName = "app";
+const { client, documents } = await start();
 await client.send(
-  new CreateTableCommand({
-    TableName,
-    BillingMode: "PAY_PER_REQUEST",
-    DeletionProtectionEnabled: true,
-    AttributeDefinitions: ["PK", "SK", "GSI1PK", "GSI1SK"].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
-    KeySchema: [
-      { AttributeName: "PK", KeyType: "HASH" },
-      { AttributeName: "SK", KeyType: "RANGE" },
-    ],
-    GlobalSecondaryIndexes: [
-      {
-        IndexName: "GSI1",
-        KeySchema: [
-          { AttributeName: "GSI1PK", KeyType: "HASH" },
-          { AttributeName: "GSI1SK", KeyType: "RANGE" },
-        ],
-        Projection: { ProjectionType: "ALL" },
-      },
-    ],
-  }),
+  new CreateTableCommand({ ...singleTable(TableName, ["PK", "SK"], { GSI1: ["GSI1PK", "GSI1SK"] }), DeletionProtectionEnabled: true }),
 );
 await waitUntilTableExists({ client, maxWaitTime: 30, minDelay: 1 }, { TableName });
 
@@ -139,6 +122,17 @@ test("batches and paginators walk an index in order", async () => {
   );
   assert.equal(open.Count, 24);
   assert.equal(open.ConsumedCapacity.GlobalSecondaryIndexes.GSI1.CapacityUnits, open.ConsumedCapacity.CapacityUnits);
+});
+
+test("workers share a scan by segments", async () => {
+  const segment = async (Segment) => {
+    const seen = [];
+    for await (const page of paginateScan({ client: documents, pageSize: 5 }, { TableName, Segment, TotalSegments: 3 })) seen.push(...page.Items);
+    return seen;
+  };
+  const scanned = (await Promise.all([0, 1, 2].map(segment))).flat();
+  assert.equal(new Set(scanned.map(({ PK, SK }) => `${PK} ${SK}`)).size, scanned.length);
+  assert.equal(scanned.length, (await documents.send(new ScanCommand({ TableName, Select: "COUNT" }))).Count);
 });
 
 test("scans filter after reading", async () => {

@@ -1,11 +1,12 @@
-// Starts one holdfast in memory for a test file, and the clients that the tests use.
+// Starts a holdfast in memory for a test file, and makes the clients that the tests use.
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
-import { DynamoDBClient } from "@aws-sdk/client-dynamodb";
+import * as sdk from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
-const program = fileURLToPath(new URL("../../../build/release/holdfast", import.meta.url));
+const path = (relative) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url));
 
 const freePort = () =>
   new Promise((resolve) => {
@@ -21,20 +22,54 @@ const answers = (port) =>
     socket.on("error", () => resolve(false));
   });
 
-const port = await freePort();
-const server = spawn(program, ["serve", "--in-memory", "--port", String(port), "--log-level", "warning"], { stdio: ["ignore", "ignore", "ignore"] });
-for (let tries = 0; !(await answers(port)); ++tries) {
-  if (tries > 1000 || server.exitCode !== null) throw new Error("holdfast did not start");
-  await new Promise((resolve) => setTimeout(resolve, 10));
+const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+// Waits until check() gives something true, and returns that.
+export async function eventually(check, seconds = 20) {
+  for (const deadline = Date.now() + seconds * 1000; ; await pause(20)) {
+    const found = await check();
+    if (found) return found;
+    if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${check}`);
+  }
 }
 
-export const client = new DynamoDBClient({
-  endpoint: `http://127.0.0.1:${port}`,
-  region: "us-east-1",
-  credentials: { accessKeyId: "x", secretAccessKey: "x" },
-  maxAttempts: 1,
-});
-export const documents = DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } });
+// start("--flag", …) gives { endpoint, client, documents } of a new server that ends with this process.
+export async function start(...flags) {
+  const port = await freePort();
+  const server = spawn(path("build/release/holdfast"), ["serve", "--in-memory", "--port", String(port), "--log-level", "warning", ...flags], { stdio: "ignore" });
+  process.on("exit", () => server.kill());
+  server.unref();
+  await eventually(() => {
+    if (server.exitCode !== null) throw new Error("holdfast ended at its start");
+    return answers(port);
+  });
+  const endpoint = `http://127.0.0.1:${port}`;
+  const client = new sdk.DynamoDB({
+    endpoint,
+    region: "us-east-1",
+    credentials: { accessKeyId: "x", secretAccessKey: "x" },
+    maxAttempts: 1,
+  });
+  return { endpoint, client, documents: DynamoDBDocumentClient.from(client, { marshallOptions: { removeUndefinedValues: true } }) };
+}
 
-process.on("exit", () => server.kill());
-server.unref();
+// A table of the usual single-table shape, as the parameters of CreateTable: indexes map a name to its two key attributes.
+export const singleTable = (TableName, [partition, sort], indexes) => {
+  const keys = (names) => names.map((AttributeName, i) => ({ AttributeName, KeyType: i ? "RANGE" : "HASH" }));
+  return {
+    TableName,
+    BillingMode: "PAY_PER_REQUEST",
+    AttributeDefinitions: [partition, sort, ...Object.values(indexes).flat()].map((AttributeName) => ({ AttributeName, AttributeType: "S" })),
+    KeySchema: keys([partition, sort]),
+    GlobalSecondaryIndexes: Object.entries(indexes).map(([IndexName, names]) => ({
+      IndexName,
+      KeySchema: keys(names),
+      Projection: { ProjectionType: "ALL" },
+    })),
+  };
+};
+
+// The operations that holdfast has and this SDK knows.
+export const offered = [...readFileSync(path("src/ops/operations.inc"), "utf8").matchAll(/HF_OPERATION\((\w+)/g)]
+  .map(([, name]) => name)
+  .filter((name) => `${name}Command` in sdk);
