@@ -36,7 +36,8 @@ export async function eventually(check, seconds = 20) {
 // start("--flag", …) gives { endpoint, client, documents } of a new server that ends with this process.
 export async function start(...flags) {
   const port = await freePort();
-  const server = spawn(path("build/release/holdfast"), ["serve", "--in-memory", "--port", String(port), "--log-level", "warning", ...flags], { stdio: "ignore" });
+  const settings = ["serve", "--in-memory", "--port", String(port), "--log-level", "warning", ...flags];
+  const server = spawn(path("build/release/holdfast"), settings, { stdio: "ignore" });
   process.on("exit", () => server.kill());
   server.unref();
   await eventually(() => {
