@@ -85,6 +85,15 @@ def refused(code, call, **parameters):
     return caught.value.response
 
 
+def cancellation(client, actions):
+    """The reasons for which DynamoDB cancels the transaction; none when it is done."""
+    try:
+        client.transact_write_items(TransactItems=actions)
+        return []
+    except client.exceptions.TransactionCanceledException as error:
+        return [reason["Code"] for reason in error.response["CancellationReasons"]]
+
+
 def eventually(check, seconds=20):
     deadline = time.monotonic() + seconds
     while not check():
@@ -122,6 +131,15 @@ def dynamodb(endpoint):
     return make_client(endpoint)
 
 
+def wait_for(client, state, table):
+    client.get_waiter(state).wait(TableName=table, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+
+
+def delete_table(client, name):
+    client.delete_table(TableName=name)
+    wait_for(client, "table_not_exists", name)
+
+
 def key_schema(*key):
     return [{"AttributeName": name, "KeyType": kind} for name, kind in zip(key, ("HASH", "RANGE"))]
 
@@ -140,7 +158,7 @@ def create_table(client, key=("p",), types=None, name=None, **more):
         AttributeDefinitions=[{"AttributeName": n, "AttributeType": t} for n, t in types.items()],
         **{"BillingMode": "PAY_PER_REQUEST", **more},
     )
-    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    wait_for(client, "table_exists", name)
     return name
 
 

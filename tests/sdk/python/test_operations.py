@@ -2,7 +2,7 @@
 import time
 import uuid
 
-from conftest import Server, create_table, driven, eventually, index, make_client, n, offered, refused, s
+from conftest import Server, create_table, delete_table, driven, eventually, index, make_client, n, offered, refused, s, wait_for
 
 
 def test_put_get_delete(dynamodb, table):
@@ -134,8 +134,7 @@ def test_tables_are_listed_described_changed_and_deleted(dynamodb):
                 KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
                 AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}])
     finally:
-        dynamodb.delete_table(TableName=name)
-    dynamodb.get_waiter("table_not_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+        delete_table(dynamodb, name)
     refused("ResourceNotFoundException", dynamodb.describe_table, TableName=name)
 
 
@@ -147,7 +146,7 @@ def test_table_settings_change_one_by_one(dynamodb):
 
     def changed(**update):
         dynamodb.update_table(TableName=name, **update)
-        dynamodb.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+        wait_for(dynamodb, "table_exists", name)
         return dynamodb.describe_table(TableName=name)["Table"]
 
     table = changed(ProvisionedThroughput=units(5, 6))
