@@ -18,7 +18,7 @@ from botocore.exceptions import ClientError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "holdfast"
-driven = set()  # The operations that boto3 clients have called.
+driven = set()  # The operations that have answered a boto3 client with success.
 
 
 def free_port():
@@ -112,7 +112,8 @@ def make_client(url, service="dynamodb", make=boto3.client):
         config=Config(retries={"max_attempts": 0}),
     )
     client = made if make is boto3.client else made.meta.client
-    client.meta.events.register("before-call", lambda model, **_: driven.add(model.name))
+    note = lambda http_response, model, **_: driven.add(model.name) if http_response.status_code == 200 else None
+    client.meta.events.register("after-call", note)
     return made
 
 

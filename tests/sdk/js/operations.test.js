@@ -17,8 +17,9 @@ import {
 import { eventually, offered, start } from "./server.js";
 
 const { client } = await start("--transient-status-ms", "150");
-const driven = new Set();
-client.middlewareStack.add((next, context) => (args) => driven.add(context.commandName) && next(args), { step: "initialize" });
+const driven = new Set(); // The commands that have succeeded.
+const record = (next, { commandName }) => (args) => next(args).then((answer) => driven.add(commandName) && answer);
+client.middlewareStack.add(record, { step: "initialize" });
 
 const waiting = { client, maxWaitTime: 30, minDelay: 0.05, maxDelay: 0.2 };
 const keys = (...names) => names.map((AttributeName, i) => ({ AttributeName, KeyType: i ? "RANGE" : "HASH" }));
