@@ -4,10 +4,7 @@ of it.
 HOLDFAST_ENDPOINT points the same tests at another endpoint, real DynamoDB included.
 """
 import os
-import pathlib
 import re
-import socket
-import subprocess
 import time
 import uuid
 
@@ -15,53 +12,9 @@ import boto3
 import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
+from server import ROOT, Server
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build" / "release" / "holdfast"
 driven = set()  # The operations that have answered a boto3 client with success.
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Server:
-    """A running holdfast; restart() is a kill -9 and a new start on the same directory."""
-
-    def __init__(self, directory, *flags):
-        self.port = free_port()
-        self.directory = directory
-        self.flags = flags
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [str(PROGRAM), "serve", "--port", str(self.port), "--data", str(self.directory), *self.flags]
-        )
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                assert self.process.poll() is None, "holdfast ended at its start"
-                time.sleep(0.01)
-        raise AssertionError("holdfast did not start in 20 s")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def restart(self):
-        self.kill()
-        self.start()
-
-    def stop(self):
-        self.process.terminate()
-        return self.process.wait(timeout=30)
 
 
 def offered(client):

@@ -1,0 +1,51 @@
+"""A holdfast of the release build as a process of its own."""
+import pathlib
+import socket
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "release" / "holdfast"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A running holdfast; restart() is a kill -9 and a new start on the same directory."""
+
+    def __init__(self, directory, *flags):
+        self.port = free_port()
+        self.directory = directory
+        self.flags = flags
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [str(PROGRAM), "serve", "--port", str(self.port), "--data", str(self.directory), *self.flags]
+        )
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                assert self.process.poll() is None, "holdfast ended at its start"
+                time.sleep(0.01)
+        raise AssertionError("holdfast did not start in 20 s")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def restart(self):
+        self.kill()
+        self.start()
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(timeout=30)
