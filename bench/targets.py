@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
@@ -83,6 +84,15 @@ class Target:
             return None
         assert done.returncode == 0, f"{self.name}, {workload}: {done.stdout}{done.stderr}"
         return json.loads(done.stdout)
+
+    def call(self, operation, **body):
+        headers = {"X-Amz-Target": f"DynamoDB_20120810.{operation}", "Content-Type": "application/x-amz-json-1.0",
+                   "X-Amz-Date": "20260101T000000Z",
+                   "Authorization": "AWS4-HMAC-SHA256 Credential=bench/20260101/us-east-1/dynamodb/aws4_request, "
+                                    "SignedHeaders=host, Signature=00"}
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", json.dumps(body).encode(), headers)
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
 
     def resident_megabytes(self):
         for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
