@@ -86,6 +86,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     rocksdb.cache_bytes = options.options.cache_bytes;
     rocksdb.file_system = options.file_system;
     if (options.write_buffer_bytes != 0) rocksdb.write_buffer_bytes = options.write_buffer_bytes;
+    // Whoever is answered before the sync is promised at least that a crash of the process takes nothing.
+    rocksdb.buffer_log = options.options.durability != Durability::kInterval;
     HF_TRY(engine->kv_, storage::OpenRocksDbKv(rocksdb, *engine->log_));
     if (claimed.is_new) HF_CHECK_OK(MarkStoreDirectory(directory));
   }

@@ -275,7 +275,7 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   db_options.create_if_missing = !options.must_exist;
   db_options.create_missing_column_families = true;
   db_options.info_log = std::make_shared<LogBridge>(log);
-  db_options.manual_wal_flush = true;
+  db_options.manual_wal_flush = options.buffer_log;
   db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   db_options.track_and_verify_wals_in_manifest = true;
   // A short log keeps the restart after a crash short.

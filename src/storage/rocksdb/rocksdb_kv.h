@@ -1,8 +1,8 @@
 // A Kv on RocksDB: one column family per space, one write-ahead log, synced only by Sync().
 //
-// The log is buffered in the process until Sync() (manual_wal_flush): a commit group costs one write and one
-// fdatasync. Recovery takes the longest intact prefix of the log, so that what survives a power cut is always
-// a state the store has been in. RocksDB's own warnings go to `log`.
+// The log is buffered in the process until Sync() unless told otherwise: a commit group costs one write and
+// one fdatasync. Recovery takes the longest intact prefix of the log, so that what survives a power cut is
+// always a state the store has been in. RocksDB's own warnings go to `log`.
 #pragma once
 
 #include <memory>
@@ -24,6 +24,9 @@ struct RocksDbOptions {
   size_t cache_bytes = 128 << 20;
   // Of each of the large spaces; the small ones take an eighth.
   size_t write_buffer_bytes = 16 << 20;
+  // Hold the log in the process until Sync(). Off: each Write() hands it to the operating system, where it
+  // outlives the process.
+  bool buffer_log = true;
   // Beneath every file RocksDB touches; null for the operating system's.
   std::shared_ptr<rocksdb::FileSystem> file_system;
 };

@@ -186,8 +186,10 @@ def test_what_is_not_offered_is_refused_by_name(dynamodb, table):
     refused("UnknownOperationException", dynamodb.list_backups)
 
 
-def test_acknowledged_writes_outlive_a_kill(tmp_path):
-    server = Server(tmp_path / "data")
+@pytest.mark.parametrize("flags", [(), ("--durability", "interval", "--sync-interval-ms", "600000")])
+def test_acknowledged_writes_outlive_a_kill(tmp_path, flags):
+    # With an interval only the power may take what was acknowledged, never the end of the process.
+    server = Server(tmp_path / "data", *flags)
     try:
         client = make_client(server.url)
         name = create_table(client)
