@@ -39,9 +39,10 @@ ExpiryEntry ReadExpiryKey(ByteView key) {
   return entry;
 }
 
-storage::Range ExpiryRange(ObjectId table, int64_t until_seconds) {
+storage::Range ExpiryRange(ObjectId table, int64_t after_seconds, int64_t until_seconds) {
   storage::Range range = ObjectRange(table);
   range.upper = range.lower;
+  base::AppendBigEndian(&range.lower, static_cast<uint64_t>(after_seconds) + 1, 8);
   base::AppendBigEndian(&range.upper, static_cast<uint64_t>(until_seconds) + 1, 8);
   return range;
 }

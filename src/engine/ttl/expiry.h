@@ -22,7 +22,7 @@ struct ExpiryEntry {
   std::string item_key;
 };
 ExpiryEntry ReadExpiryKey(ByteView key);
-// All entries of `table` up to and including `until_seconds`.
-storage::Range ExpiryRange(ObjectId table, int64_t until_seconds);
+// The entries of `table` with an expiry in (`after_seconds`, `until_seconds`].
+storage::Range ExpiryRange(ObjectId table, int64_t after_seconds, int64_t until_seconds);
 
 }  // namespace holdfast::engine

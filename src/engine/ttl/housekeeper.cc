@@ -1,5 +1,8 @@
 #include "engine/ttl/housekeeper.h"
 
+#include <algorithm>
+
+#include "base/limits.h"
 #include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/ttl/expiry.h"
@@ -107,8 +110,10 @@ Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds) {
   for (size_t swept = 0; swept < kSweepRoundMax;) {
     std::vector<WriteAction> actions;
     WriteOptions options{.by_ttl = true};
-    auto it = engine_->kv().Iterate(storage::Space::kTtl, ExpiryRange(schema->id, now_seconds), nullptr,
-                                    storage::Wait::kMayBlock);
+    // What is too old to be acted on keeps its entry: it may be given a later expiry, and verify counts it.
+    int64_t oldest = std::max<int64_t>(0, now_seconds - limits::kTtlAgeSecondsMax);
+    auto it = engine_->kv().Iterate(storage::Space::kTtl, ExpiryRange(schema->id, oldest, now_seconds),
+                                    nullptr, storage::Wait::kMayBlock);
     for (it->SeekToFirst(); it->Valid() && actions.size() < kSweepStep; it->Next()) {
       ExpiryEntry entry = ReadExpiryKey(it->key());
       actions.push_back({table.get(), entry.item_key, &expire});
@@ -132,7 +137,7 @@ Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds) {
 
 Status Housekeeper::SweepTokens(int64_t now_seconds) {
   std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  auto it = engine_->kv().Iterate(storage::Space::kTtl, ExpiryRange(kTokenTable, now_seconds), nullptr,
+  auto it = engine_->kv().Iterate(storage::Space::kTtl, ExpiryRange(kTokenTable, 0, now_seconds), nullptr,
                                   storage::Wait::kMayBlock);
   size_t swept = 0;
   for (it->SeekToFirst(); it->Valid() && swept < kSweepRoundMax; it->Next(), ++swept) {

@@ -1,8 +1,10 @@
 """Every operation, driven by boto3 as an application would."""
+import subprocess
 import time
 import uuid
 
 from conftest import Server, create_table, delete_table, driven, eventually, index, make_client, n, offered, refused, s, wait_for
+from server import PROGRAM
 
 
 def test_put_get_delete(dynamodb, table):
@@ -200,6 +202,22 @@ def test_acknowledged_writes_outlive_a_kill(tmp_path, flags):
             assert client.scan(TableName=name, Select="COUNT")["Count"] == 20 * (round_number + 1)
     finally:
         server.kill()
+
+
+def test_a_store_with_expiries_too_old_to_act_on_is_sound(tmp_path):
+    # The sweeper leaves such items alone, so it must leave their expiry entries alone as well.
+    server = Server(tmp_path / "data", "--ttl-sweep-ms", "10")
+    try:
+        client = make_client(server.url)
+        name = create_table(client)
+        client.update_time_to_live(TableName=name, TimeToLiveSpecification={"Enabled": True, "AttributeName": "e"})
+        client.put_item(TableName=name, Item={"p": s("ancient"), "e": n(5)})
+        client.put_item(TableName=name, Item={"p": s("past"), "e": n(int(time.time()) - 10)})
+        eventually(lambda: client.scan(TableName=name, Select="COUNT")["Count"] == 1)
+        assert server.stop() == 0
+    finally:
+        server.kill()
+    subprocess.run([PROGRAM, "verify", "--data", server.directory], check=True)
 
 
 def test_no_operation_was_left_out(dynamodb):
