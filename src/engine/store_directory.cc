@@ -63,9 +63,13 @@ Status CheckFormat(const fs::path& format_file, const std::string& directory) {
   return Ok{};
 }
 
-bool IsEmptyBut(const fs::path& directory, const std::string& allowed) {
+// Empty, or with what a creation that was cut short leaves before CURRENT names its first state.
+bool HoldsNoData(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (entry.path().filename() != allowed) return false;
+    std::string name = entry.path().filename();
+    bool harmless = name == kLockFile || name == "LOCK" || name == "IDENTITY" ||
+                    name.starts_with("MANIFEST-") || name.ends_with(".dbtmp");
+    if (!harmless) return false;
   }
   return true;
 }
@@ -88,7 +92,7 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
     usable = CheckFormat(path / kFormatFile, directory);
   } else if (!create) {
     usable = Error(ErrorCode::kIo, "there is no store at " + directory);
-  } else if (!IsEmptyBut(path, kLockFile) && !fs::exists(path / "CURRENT", failed)) {
+  } else if (!HoldsNoData(path) && !fs::exists(path / "CURRENT", failed)) {
     usable = Error(ErrorCode::kIo, directory +
                                        " holds something that is not a holdfast store; name an empty or a "
                                        "new directory");

@@ -220,6 +220,24 @@ def test_a_store_with_expiries_too_old_to_act_on_is_sound(tmp_path):
     subprocess.run([PROGRAM, "verify", "--data", server.directory], check=True)
 
 
+def test_a_creation_that_was_cut_short_is_taken_up_and_anything_else_is_left_alone(tmp_path):
+    # What RocksDB leaves when a first start is killed: no data yet, so it must not need a person to clear it away.
+    directory = tmp_path / "data"
+    directory.mkdir()
+    for name in ("holdfast.lock", "LOCK", "IDENTITY", "MANIFEST-000001", "000001.dbtmp"):
+        (directory / name).touch()
+    server = Server(directory)
+    try:
+        create_table(make_client(server.url))
+    finally:
+        server.kill()
+
+    (directory / "FORMAT").unlink()
+    (directory / "CURRENT").unlink()  # table files without it are lost data, not an empty store
+    tried = subprocess.run([PROGRAM, "serve", "--port", "0", "--data", directory], capture_output=True, timeout=20)
+    assert tried.returncode == 1 and b"not a holdfast store" in tried.stderr
+
+
 def test_no_operation_was_left_out(dynamodb):
     """An operation that is added without a test here is found out; this has to stay the last test."""
     assert offered(dynamodb) <= driven
