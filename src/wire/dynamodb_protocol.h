@@ -43,6 +43,7 @@ class DynamoDbProtocol final : public HttpHandler {
 
   Handled Handle(Exchange* exchange) override;
   void Durable(Exchange* exchange, const Status& durable) override;
+  void Connected(int delta) override { metrics_.CountConnection(delta); }
   void Answered(Exchange* exchange, size_t received_bytes, size_t sent_bytes) override;
 
   Metrics& metrics() { return metrics_; }

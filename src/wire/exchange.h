@@ -56,6 +56,8 @@ class HttpHandler {
   virtual Handled Handle(Exchange* exchange) = 0;
   // A durability wait of the handler's ended; called on the committer's thread, before Finish.
   virtual void Durable(Exchange* exchange, const Status& durable) = 0;
+  // A connection came (+1) or went (-1); for metrics. From any thread.
+  virtual void Connected(int delta) = 0;
   // The answer is about to be sent; for logs and metrics.
   virtual void Answered(Exchange* exchange, size_t received_bytes, size_t sent_bytes) = 0;
 };

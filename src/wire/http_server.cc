@@ -226,6 +226,7 @@ Connection::Connection(Loop* loop, Shared* shared, int fd)
       active_micros_(base::SteadyMicros()) {
   if (shared_->tls != nullptr) tls_ = shared_->tls->NewConnection(fd);
   shared_->connections.fetch_add(1);
+  shared_->handler->Connected(+1);
 }
 
 Connection::~Connection() {
@@ -233,6 +234,7 @@ Connection::~Connection() {
   if (tls_ != nullptr) SSL_free(tls_);
   if (fd_ >= 0) ::close(fd_);
   shared_->buffered_bytes.fetch_sub(accounted_);
+  shared_->handler->Connected(-1);
   shared_->connections.fetch_sub(1);
 }
 

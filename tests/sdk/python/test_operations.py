@@ -1,6 +1,7 @@
 """Every operation, driven by boto3 as an application would."""
 import subprocess
 import time
+import urllib.request
 import uuid
 
 from conftest import Server, create_table, delete_table, driven, eventually, index, make_client, n, offered, refused, s, wait_for
@@ -179,6 +180,15 @@ def test_lists_come_in_pages(dynamodb):
 def test_limits_and_endpoints(dynamodb):
     assert dynamodb.describe_limits()["TableMaxReadCapacityUnits"] > 0
     assert dynamodb.describe_endpoints()["Endpoints"][0]["CachePeriodInMinutes"] > 0
+
+
+def test_metrics_count_requests_and_connections(dynamodb, endpoint):
+    dynamodb.list_tables()
+    with urllib.request.urlopen(endpoint + "/metrics") as answer:
+        lines = [line.split(" ") for line in answer.read().decode().splitlines() if not line.startswith("#")]
+    value = {name: float(number) for name, number in lines}
+    assert value['holdfast_requests_total{operation="ListTables"}'] >= 1
+    assert value["holdfast_connections"] >= 1
 
 
 def test_what_is_not_offered_is_refused_by_name(dynamodb, table):
