@@ -134,18 +134,18 @@ Result<std::string> Decompress(Coding coding, std::string_view body, size_t byte
   Decompressor decompressor(libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
   HF_ASSERT(decompressor != nullptr);
   auto inflate = coding == Coding::kGzip ? libdeflate_gzip_decompress_ex : libdeflate_zlib_decompress_ex;
-  std::string whole;
-  // A gzip body may be several members, one after the other.
+  // A gzip body may be several members, one after the other; they share one buffer, because a body can be
+  // nothing but a great many small ones.
+  std::string whole, part;
   do {
-    std::string part;
     size_t room = std::min(bytes_max - whole.size(), std::max<size_t>(body.size() * 4, 4096));
     while (true) {
-      part.resize(room);
+      if (part.size() < room) part.resize(room);
       size_t used = 0, written = 0;
       libdeflate_result result =
-          inflate(decompressor.get(), body.data(), body.size(), part.data(), part.size(), &used, &written);
+          inflate(decompressor.get(), body.data(), body.size(), part.data(), room, &used, &written);
       if (result == LIBDEFLATE_SUCCESS) {
-        part.resize(written);
+        whole.append(part, 0, written);
         body.remove_prefix(used);
         break;
       }
@@ -157,7 +157,6 @@ Result<std::string> Decompress(Coding coding, std::string_view body, size_t byte
       }
       room = std::min(bytes_max - whole.size(), room * 4);
     }
-    whole += part;
   } while (!body.empty() && coding == Coding::kGzip);
   if (!body.empty()) return Error(ErrorCode::kIo, "bytes follow the compressed body");
   return whole;
