@@ -177,7 +177,7 @@ Error WhyCanceled(const std::vector<Plan>& plans, engine::ItemWriter::Written wr
 // --- idempotency ---
 
 // A token's record: SHA-256 of the request, then for each action the size that a repetition is charged for.
-// Stored on disk; see docs/format.md.
+// Stored on disk after the second at which it expires; see docs/format.md.
 struct TokenRecord {
   std::string fingerprint;
   std::vector<size_t> sizes;

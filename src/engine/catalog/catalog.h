@@ -2,7 +2,7 @@
 //
 // Reading a table's schema takes a reference; changing it takes the gate for writing, so that no write is
 // under way with the old schema when the new one takes over (writes hold the gate for reading: they are many
-// and short). Lock order: catalog map → gates in order of table id → key locks → storage.
+// and short). Lock order: gates in order of table id → key locks → storage; the map's own lock is a leaf.
 //
 // Thread-safe.
 #pragma once

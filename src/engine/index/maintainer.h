@@ -2,8 +2,8 @@
 // one class with one method, called for every item written, on the one write path, inside the item's own
 // batch. So a derived entry can never be newer or older than its item.
 //
-// To add a kind: implement IndexMaintainer and add it to MaintainersOf(). Backfill, crash tests and the
-// rebuild check pick it up.
+// To add a kind: implement IndexMaintainer, make it in ActiveSchema, call it in item/write.cc, and let
+// backfill.cc and verify.cc know it.
 #pragma once
 
 #include <memory>

@@ -2,7 +2,7 @@
 // is always a conflict with somebody who holds that very key (up to a collision of 64-bit hashes).
 //
 //   KeyLocks::Held held;
-//   if (!locks.Acquire(keys, deadline, &held)) → somebody held one of them until the deadline
+//   if (locks.Acquire(keys, deadline, &held) != KeyLocks::kAll) → somebody held one until the deadline
 //   …                                             // released with `held`
 //
 // Everybody locks in one order (of hash), so that nobody waits in a circle. Thread-safe.
