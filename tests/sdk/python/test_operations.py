@@ -6,6 +6,7 @@ import urllib.error
 import urllib.request
 import uuid
 
+import pytest
 from conftest import Server, create_table, delete_table, driven, eventually, index, make_client, n, offered, refused, s, wait_for
 from server import PROGRAM
 
