@@ -286,14 +286,14 @@ bool IsWellFormedValue(ByteView bytes, int depth) {
     case Type::kString:
     case Type::kBinary: return true;
     case Type::kStringSet:
-    case Type::kBinarySet:
-      return CheckContainer(payload, [](ByteView entry, const ByteView* previous) {
-        return previous == nullptr || *previous < entry;
-      });
     case Type::kNumberSet:
-      return CheckContainer(payload, [](ByteView entry, const ByteView* previous) {
-        return IsEncodedNumber(entry) && (previous == nullptr || *previous < entry);
+    case Type::kBinarySet: {
+      bool numbers = static_cast<Type>(bytes[0]) == Type::kNumberSet;
+      bool sound = CheckContainer(payload, [numbers](ByteView entry, const ByteView* previous) {
+        return (!numbers || IsEncodedNumber(entry)) && (previous == nullptr || *previous < entry);
       });
+      return sound && !ContainerView(payload).empty();
+    }
     case Type::kList:
       return CheckContainer(
           payload, [&](ByteView entry, const ByteView*) { return IsWellFormedValue(entry, depth + 1); });

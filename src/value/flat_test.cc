@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "value/key_codec.h"
+#include "base/limits.h"
 
 namespace holdfast::value {
 namespace {
@@ -80,34 +80,72 @@ TEST(Flat, SizesFollowTheItemSizeRule) {
   EXPECT_EQ(Item({{"k", AttributeValue::List({"ab"})}}).SizeBytes(), 1u + 3 + 1 + 2);
 }
 
-TEST(KeyCodec, FieldsRoundTripAndKeepTheOrderOfBytes) {
-  std::mt19937_64 random(5);
-  auto bytes = [&] {
-    std::string text;
-    for (size_t n = random() % 6; n > 0; --n)
-      text.push_back(
-          static_cast<char>("\x00\x01\xfe\xff"
-                            "ab"[random() % 6]));
-    return text;
-  };
-  for (int i = 0; i < 20000; ++i) {
-    std::string a1 = bytes(), a2 = bytes(), b1 = bytes(), b2 = bytes(), a, b;
-    AppendKeyField(a1, &a);
-    AppendKeyField(a2, &a);
-    AppendKeyField(b1, &b);
-    AppendKeyField(b2, &b);
-    EXPECT_EQ(a < b, std::pair(a1, a2) < std::pair(b1, b2));
-    ByteView rest = a;
-    std::string first, second;
-    ASSERT_TRUE(ReadKeyField(&rest, &first) && ReadKeyField(&rest, &second));
-    EXPECT_TRUE(first == a1 && second == a2 && rest.empty());
+// What one level more would hold is refused where it is built, not where it is stored.
+TEST(Flat, ADocumentMayBe32LevelsDeepAndNoDeeper) {
+  AttributeValue value("leaf");
+  for (int level = 1; level < limits::kDocumentDepthMax; ++level) value = AttributeValue::List({value});
+  EXPECT_EQ(Item({{"deep", value}}).defect(), nullptr);
+  Item deeper{{"deep", AttributeValue::List({value})}};
+  ASSERT_NE(deeper.defect(), nullptr);
+  EXPECT_EQ(deeper.defect()->message(), NestingTooDeep().message());
+  EXPECT_TRUE(deeper.empty());
+}
+
+TEST(Flat, SetsRefuseWhatDynamoDbRefuses) {
+  EXPECT_NE(Item({{"s", AttributeValue::StringSet({})}}).defect(), nullptr);
+  EXPECT_NE(Item({{"s", AttributeValue::StringSet({"a", "a"})}}).defect(), nullptr);
+  EXPECT_NE(Item({{"s", AttributeValue::NumberSet({"1", "1.0"})}}).defect(), nullptr) << "one number twice";
+  EXPECT_NE(Item({{"s", AttributeValue::NumberSet({"one"})}}).defect(), nullptr);
+  EXPECT_EQ(Item({{"s", AttributeValue::StringSet({"1", "1.0"})}}).defect(), nullptr);
+}
+
+// A stored set is never empty; bytes that say so are damaged.
+TEST(Flat, AnEmptySetIsNotWellFormed) {
+  for (Type type : {Type::kStringSet, Type::kNumberSet, Type::kBinarySet}) {
+    FlatWriter writer;
+    writer.BeginMap();
+    writer.Name("s");
+    writer.BeginSet();
+    EXPECT_TRUE(writer.EndSet(type));
+    writer.EndMap();
+    EXPECT_FALSE(IsWellFormedItem(writer.TakeMap())) << TypeName(type);
   }
 }
 
-TEST(KeyCodec, PrefixSuccessorIsTheLeastBoundAboveThePrefix) {
-  EXPECT_EQ(PrefixSuccessor("ab"), "ac");
-  EXPECT_EQ(PrefixSuccessor("a\xff"), "b");
-  EXPECT_EQ(PrefixSuccessor("\xff\xff"), "");
+TEST(Flat, ItemsAreEditedInPlaceAndKeepOneForm) {
+  Item item{{"b", 2}, {"d", 4}};
+  item.Set("a", 1);
+  item.Set("c", AttributeValue::List({"x"}));
+  item.Set("b", "two");
+  item.Remove("d");
+  item.Remove("not there");
+  EXPECT_EQ(item, (Item{{"c", AttributeValue::List({"x"})}, {"b", "two"}, {"a", 1}}));
+  EXPECT_FALSE(item.Has("d"));
+  item.Set("bad", AttributeValue::Number("x"));
+  EXPECT_NE(item.defect(), nullptr);
+}
+
+// Offsets are 1, 2 or 4 bytes wide; an entry that crosses the border must move all of them.
+TEST(Flat, ContainersOfEverySizeAreReadBack) {
+  for (size_t bytes : {0, 100, 252, 253, 254, 255, 256, 65000, 65530, 65534, 65535, 65536, 70000}) {
+    Item item{{"a", std::string(bytes, 'x')}, {"b", 7}, {std::string(bytes % 60000 + 1, 'n'), true}};
+    ASSERT_TRUE(IsWellFormedItem(item.flat())) << bytes;
+    EXPECT_EQ(item.Get("a")->AsText().size(), bytes);
+    EXPECT_EQ(item.Get("b")->AsInt64(), 7);
+    EXPECT_TRUE(item.Get(std::string(bytes % 60000 + 1, 'n'))->AsBool());
+  }
+}
+
+TEST(Flat, IntegersAreReadBackToTheirLimits) {
+  for (int64_t value : {INT64_MIN, INT64_MIN + 1, int64_t{-1}, int64_t{0}, INT64_MAX}) {
+    EXPECT_EQ(AttributeValue(value).AsInt64(), value);
+  }
+  EXPECT_EQ(AttributeValue::Number("9223372036854775808").AsInt64(), std::nullopt);
+  EXPECT_EQ(AttributeValue::Number("-9223372036854775809").AsInt64(), std::nullopt);
+  EXPECT_EQ(AttributeValue::Number("1.5").AsInt64(), std::nullopt);
+  EXPECT_EQ(AttributeValue::Number("1e3").AsInt64(), 1000);
+  EXPECT_EQ(AttributeValue("1").AsInt64(), std::nullopt);
+  EXPECT_EQ(AttributeValue::Number(0.1).AsText(), "0.1");
 }
 
 }  // namespace

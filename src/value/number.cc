@@ -247,8 +247,8 @@ bool Number::ToInt64(int64_t* out) const {
     if (magnitude > (UINT64_MAX - digit) / 10) return false;
     magnitude = magnitude * 10 + digit;
   }
-  if (magnitude > static_cast<uint64_t>(INT64_MAX)) return false;
-  *out = negative_ ? -static_cast<int64_t>(magnitude) : static_cast<int64_t>(magnitude);
+  if (magnitude > static_cast<uint64_t>(INT64_MAX) + (negative_ ? 1 : 0)) return false;
+  *out = static_cast<int64_t>(negative_ ? 0 - magnitude : magnitude);
   return true;
 }
 
