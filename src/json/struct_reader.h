@@ -152,6 +152,7 @@ class StructReader {
       return place == Place::kElement ? NestedCollectionExpected()
                                       : SerializationError("Unexpected field type");
     }
+    out->clear();  // a name that comes twice counts once
     out->reserve(array.size());
     int position = 0;
     for (Element member : array) {
@@ -174,6 +175,7 @@ class StructReader {
       }
       return SerializationError("Unexpected field type");
     }
+    out->clear();
     int position = 0;
     for (auto [name, value] : object) {
       if (value.is_null()) continue;

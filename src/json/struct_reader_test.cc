@@ -1,0 +1,113 @@
+#include "json/struct_reader.h"
+
+#include <gtest/gtest.h>
+
+#include "holdfast/ops/batch_get_item.h"
+#include "holdfast/ops/create_table.h"
+#include "holdfast/ops/put_item.h"
+#include "holdfast/ops/query.h"
+
+namespace holdfast::json {
+namespace {
+
+template <class T>
+Result<T> Read(std::string_view text, Violations* violations) {
+  simdjson::dom::parser parser;
+  Element element;
+  EXPECT_EQ(parser.parse(text.data(), text.size()).get(element), simdjson::SUCCESS) << text;
+  return ReadStruct<T>(element, violations);
+}
+
+template <class T>
+std::string ErrorOf(std::string_view text) {
+  Violations violations;
+  Result<T> read = Read<T>(text, &violations);
+  return read ? "none" : read.error().message();
+}
+
+TEST(StructReader, FieldsAreReadByTheirWireNames) {
+  Violations violations;
+  auto request = Read<QueryRequest>(
+      R"({"TableName":"t","Limit":5,"ScanIndexForward":false,"Select":"COUNT",
+          "ExpressionAttributeNames":{"#a":"b"},"ExpressionAttributeValues":{":v":{"N":"1"}}})",
+      &violations);
+  ASSERT_TRUE(request.has_value());
+  EXPECT_TRUE(violations.empty());
+  EXPECT_EQ(request->table_name, "t");
+  EXPECT_EQ(request->limit, 5);
+  EXPECT_EQ(request->scan_index_forward, false);
+  EXPECT_EQ(request->select, Select::kCount);
+  EXPECT_EQ(request->expression_attribute_names->at("#a"), "b");
+  EXPECT_EQ(request->expression_attribute_values->Get(":v")->AsInt64(), 1);
+  EXPECT_FALSE(request->index_name.has_value());
+}
+
+// AWS's clients may send members of a newer API, and null for what is not set.
+TEST(StructReader, UnknownMembersAndNullsAreIgnored) {
+  Violations violations;
+  auto request = Read<QueryRequest>(R"({"TableName":"t","Limit":null,"New":{"x":[1]}})", &violations);
+  ASSERT_TRUE(request.has_value());
+  EXPECT_TRUE(violations.empty());
+  EXPECT_FALSE(request->limit.has_value());
+}
+
+TEST(StructReader, WhatIsMissingOrNoEnumIsNotedInOrder) {
+  Violations violations;
+  auto request = Read<PutItemRequest>(R"({"ReturnValues":"SOME"})", &violations);
+  ASSERT_TRUE(request.has_value()) << "a violation is no error of shape";
+  std::string texts;
+  for (const Violation& violation : violations.list) texts += violation.text + "\n";
+  EXPECT_EQ(
+      texts,
+      "Value 'SOME' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: "
+      "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]\n"
+      "Value null at 'tableName' failed to satisfy constraint: Member must not be null\n"
+      "Value null at 'item' failed to satisfy constraint: Member must not be null\n");
+}
+
+TEST(StructReader, JsonOfTheWrongTypeIsASerializationError) {
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"([])"), "");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"TableName":1})"), "NUMBER_VALUE cannot be converted to String");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"TableName":["t"]})"),
+            "Unrecognized collection type class java.lang.String");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"TableName":{}})"),
+            "Start of structure or map found where not expected");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"Limit":"5"})"), "STRING_VALUE cannot be converted to Integer");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"ConsistentRead":5})"), "NUMBER_VALUE cannot be converted to Boolean");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"ExpressionAttributeNames":["#a"]})"),
+            "Unrecognized collection type java.util.Map<java.lang.String, java.lang.String>");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"ExpressionAttributeNames":"#a"})"), "Unexpected field type");
+  EXPECT_EQ(ErrorOf<CreateTableRequest>(R"({"KeySchema":{}})"),
+            "Start of structure or map found where not expected");
+  EXPECT_EQ(ErrorOf<CreateTableRequest>(R"({"KeySchema":[[]]})"),
+            "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.KeySchemaElement");
+}
+
+TEST(StructReader, FractionsOfIntegersAreCutAndHugeOnesRefused) {
+  Violations violations;
+  EXPECT_EQ(Read<QueryRequest>(R"({"TableName":"t","Limit":5.9})", &violations)->limit, 5);
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"Limit":1e30})"), "DECIMAL_VALUE cannot be converted to Integer");
+  EXPECT_EQ(ErrorOf<QueryRequest>(R"({"Limit":18446744073709551615})"),
+            "NUMBER_VALUE cannot be converted to Integer");
+}
+
+// Of equal names the last wins, for collections as for anything else: two must not become one long one.
+TEST(StructReader, OfEqualNamesTheLastWins) {
+  Violations violations;
+  auto table = Read<CreateTableRequest>(
+      R"({"TableName":"a","KeySchema":[{"AttributeName":"x","KeyType":"HASH"}],"TableName":"b",
+          "KeySchema":[{"AttributeName":"y","KeyType":"HASH"}]})",
+      &violations);
+  ASSERT_TRUE(table.has_value());
+  EXPECT_EQ(table->table_name, "b");
+  ASSERT_EQ(table->key_schema.size(), 1u);
+  EXPECT_EQ(table->key_schema[0].attribute_name, "y");
+  auto batch = Read<BatchGetItemRequest>(
+      R"({"RequestItems":{"a":{"Keys":[]}},"RequestItems":{"b":{"Keys":[]}}})", &violations);
+  ASSERT_TRUE(batch.has_value());
+  EXPECT_EQ(batch->request_items.size(), 1u);
+  EXPECT_TRUE(batch->request_items.contains("b"));
+}
+
+}  // namespace
+}  // namespace holdfast::json
