@@ -13,18 +13,18 @@ using value::Type;
 using value::ValueView;
 
 template <class Key>
-PathNode* FindOrAdd(std::vector<std::pair<Key, PathNode>>* children, const Key& key) {
+PathNode* FindOrAdd(std::vector<PathNode::Child<Key>>* children, const Key& key) {
   auto at = std::lower_bound(children->begin(), children->end(), key,
-                             [](const auto& child, const Key& k) { return child.first < k; });
-  if (at == children->end() || at->first != key) at = children->insert(at, {key, PathNode{}});
-  return &at->second;
+                             [](const auto& child, const Key& k) { return child.key < k; });
+  if (at == children->end() || at->key != key) at = children->insert(at, {key, PathNode{}});
+  return &at->node;
 }
 
 // Any path that ends at or below `node`.
 int AnyLeaf(const PathNode& node) {
   const PathNode* at = &node;
   while (at->leaf == PathNode::kInner)
-    at = at->fields.empty() ? &at->elements[0].second : &at->fields[0].second;
+    at = at->fields.empty() ? &at->elements[0].node : &at->fields[0].node;
   return at->leaf;
 }
 
@@ -34,15 +34,15 @@ bool Touches(const PathNode& node, ValueView value) {
   if (value.type() == Type::kMap) {
     MapView map = value.map();
     return std::any_of(node.fields.begin(), node.fields.end(), [&](const auto& field) {
-      auto found = map.Find(field.first);
-      return found && Touches(field.second, *found);
+      auto found = map.Find(field.key);
+      return found && Touches(field.node, *found);
     });
   }
   if (value.type() == Type::kList) {
     value::ContainerView list = value.entries();
     return std::any_of(node.elements.begin(), node.elements.end(), [&](const auto& element) {
-      return element.first < list.size() &&
-             Touches(element.second, ValueView(list.Entry(static_cast<uint32_t>(element.first))));
+      return element.key < list.size() &&
+             Touches(element.node, ValueView(list.Entry(static_cast<uint32_t>(element.key))));
     });
   }
   return false;

@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "expression/tree.h"
@@ -16,9 +15,18 @@ namespace holdfast::expression {
 struct PathNode {
   static constexpr int kInner = -1;
 
-  int leaf = kInner;                                     // the path's number, when one ends here
-  std::vector<std::pair<std::string, PathNode>> fields;  // in order of name
-  std::vector<std::pair<int64_t, PathNode>> elements;    // in order of position
+  template <class Key>
+  struct Child;
+
+  int leaf = kInner;                       // the path's number, when one ends here
+  std::vector<Child<std::string>> fields;  // in order of name
+  std::vector<Child<int64_t>> elements;    // in order of position
+};
+
+template <class Key>
+struct PathNode::Child {
+  Key key;
+  PathNode node;
 };
 
 class PathTree {

@@ -189,7 +189,7 @@ class Application {
     while (i < old.size() || field != node.fields.end()) {
       int order = i == old.size()              ? 1
                   : field == node.fields.end() ? -1
-                                               : old.At(i).name.compare(field->first);
+                                               : old.At(i).name.compare(field->key);
       if (order < 0) {
         value::Attribute kept = old.At(i++);
         writer->Name(kept.name);
@@ -198,8 +198,8 @@ class Application {
       }
       std::optional<ValueView> present;
       if (order == 0) present = old.At(i++).value;
-      writer->Name(field->first);
-      HF_CHECK_OK(Rewrite(field->second, present, writer));
+      writer->Name(field->key);
+      HF_CHECK_OK(Rewrite(field->node, present, writer));
       ++field;
     }
     writer->EndMap();
@@ -211,8 +211,8 @@ class Application {
     auto element = node.elements.begin();
     for (uint32_t i = 0; i < old.size(); ++i) {
       ValueView present(old.Entry(i));
-      if (element != node.elements.end() && element->first == i) {
-        HF_CHECK_OK(Rewrite(element->second, present, writer));
+      if (element != node.elements.end() && element->key == i) {
+        HF_CHECK_OK(Rewrite(element->node, present, writer));
         ++element;
       } else {
         writer->Copy(present);
@@ -220,7 +220,7 @@ class Application {
     }
     // Positions past the end append, in order of position.
     for (; element != node.elements.end(); ++element)
-      HF_CHECK_OK(Rewrite(element->second, std::nullopt, writer));
+      HF_CHECK_OK(Rewrite(element->node, std::nullopt, writer));
     writer->EndList();
     return Ok{};
   }
