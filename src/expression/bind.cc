@@ -336,7 +336,6 @@ class Binder {
 }  // namespace
 
 Scope::Scope(const NameMap* names, const Item* values) : names_(names), values_(values) {
-  if (names_ != nullptr) names_used_.resize(names_->size());
   if (values_ != nullptr) values_used_.resize(values_->size());
 }
 
@@ -388,9 +387,10 @@ Status Scope::CheckAllUsed() const {
   std::string unused;
   auto add = [&](std::string_view key) { unused.append(unused.empty() ? "" : ", ").append(key); };
   if (names_ != nullptr) {
-    size_t i = 0;
+    std::vector<const std::string*> used = names_used_;
+    std::sort(used.begin(), used.end());
     for (const auto& [placeholder, name] : *names_) {
-      if (!names_used_[i++]) add(placeholder);
+      if (!std::binary_search(used.begin(), used.end(), &placeholder)) add(placeholder);
     }
     if (!unused.empty()) {
       return RequestError("Value provided in ExpressionAttributeNames unused in expressions: keys: {" +
@@ -414,7 +414,7 @@ std::optional<std::string_view> Scope::Name(std::string_view placeholder) {
   if (names_ == nullptr) return std::nullopt;
   auto found = names_->find(std::string(placeholder));
   if (found == names_->end()) return std::nullopt;
-  names_used_[static_cast<size_t>(std::distance(names_->begin(), found))] = true;
+  names_used_.push_back(&found->first);
   return found->second;
 }
 

@@ -46,7 +46,7 @@ class Scope {
 
   const NameMap* names_;
   const Item* values_;
-  std::vector<bool> names_used_;
+  std::vector<const std::string*> names_used_;  // keys of *names_, as often as they were looked up
   std::vector<bool> values_used_;
 };
 
