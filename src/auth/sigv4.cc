@@ -17,6 +17,7 @@ namespace {
 constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
 constexpr std::string_view kTerminator = "aws4_request";
 constexpr int64_t kSkewSecondsMax = 15 * 60;
+constexpr int64_t kPresignedSecondsMax = 7 * 24 * 3600;
 
 using Digest = std::string;  // 32 bytes
 
@@ -214,7 +215,8 @@ Result<Signature> FromQuery(const Parameters& parameters) {
   take("X-Amz-Date", &signature.timestamp, true);
   take("X-Amz-Expires", &expires, false);
   if (!missing.empty()) return Incomplete(missing + "Re-examine the query-string parameters.");
-  signature.expires_seconds = std::atoll(expires.c_str());
+  signature.expires_seconds =
+      std::min<int64_t>(std::strtoll(expires.c_str(), nullptr, 10), kPresignedSecondsMax);
   TakeCredential(credential, &signature);
   return signature;
 }
@@ -299,14 +301,16 @@ Status CheckScope(const Signature& signature) {
 std::string CanonicalRequest(const SignedRequest& request, std::string_view signed_headers, bool in_query) {
   std::string text(request.method);
   text += "\n" + PercentEncode(PercentDecode(request.path), /*keep_slash=*/true) + "\n";
-  Parameters parameters = ParseQuery(request.query);
-  std::vector<std::string> pairs;
-  for (const auto& [name, value] : parameters) {
+  Parameters parameters;
+  for (const auto& [name, value] : ParseQuery(request.query)) {
     if (in_query && name == "X-Amz-Signature") continue;
-    pairs.push_back(PercentEncode(name, false) + "=" + PercentEncode(value, false));
+    parameters.emplace_back(PercentEncode(name, false), PercentEncode(value, false));
   }
-  std::sort(pairs.begin(), pairs.end());
-  for (const std::string& pair : pairs) text += (&pair == &pairs.front() ? "" : "&") + pair;
+  std::sort(parameters.begin(), parameters.end());
+  for (const auto& [name, value] : parameters) {
+    if (text.back() != '\n') text += "&";
+    text += name + "=" + value;
+  }
   text += "\n";
   for (std::string_view name : Split(signed_headers, ";")) {
     // A header sent more than once counts as one list.
