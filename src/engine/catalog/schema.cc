@@ -20,10 +20,13 @@ AttributeValue EncodeThroughput(const ProvisionedThroughput& throughput) {
       {{"read", throughput.read_capacity_units}, {"write", throughput.write_capacity_units}});
 }
 
-// Reads of a record written by this or an older version: what is missing keeps its default.
+// Reads of a record written by this or an older version: what is missing, or of a type that was never
+// written, keeps its default.
 class Record {
  public:
   explicit Record(AttributeMap attributes) : attributes_(std::move(attributes)) {}
+  explicit Record(const AttributeValue& value)
+      : attributes_(value.type() == value::Type::kMap ? value.AsMap() : AttributeMap()) {}
 
   const AttributeValue* Find(std::string_view name) const {
     auto found = attributes_.find(name);
@@ -31,7 +34,7 @@ class Record {
   }
   std::string Text(std::string_view name) const {
     const AttributeValue* value = Find(name);
-    return value == nullptr ? "" : value->AsText();
+    return value == nullptr || value->type() != value::Type::kString ? "" : value->AsText();
   }
   int64_t Integer(std::string_view name) const {
     const AttributeValue* value = Find(name);
@@ -43,19 +46,21 @@ class Record {
   }
   List Elements(std::string_view name) const {
     const AttributeValue* value = Find(name);
-    return value == nullptr ? List() : value->AsList();
+    return value == nullptr || value->type() != value::Type::kList ? List() : value->AsList();
   }
   std::optional<ProvisionedThroughput> Throughput(std::string_view name) const {
     const AttributeValue* value = Find(name);
     if (value == nullptr) return std::nullopt;
-    Record inner(value->AsMap());
+    Record inner(*value);
     return ProvisionedThroughput{inner.Integer("read"), inner.Integer("write")};
   }
   std::vector<KeyAttribute> Keys(std::string_view name) const {
     std::vector<KeyAttribute> keys;
     for (const AttributeValue& element : Elements(name)) {
-      Record key(element.AsMap());
-      keys.push_back({key.Text("name"), static_cast<value::Type>(key.Integer("type"))});
+      Record key(element);
+      auto type = static_cast<value::Type>(key.Integer("type"));
+      bool fit = type == value::Type::kString || type == value::Type::kNumber || type == value::Type::kBinary;
+      if (fit) keys.push_back({key.Text("name"), type});
     }
     return keys;
   }
@@ -88,7 +93,7 @@ Enum EnumNamed(std::string_view name, Enum fallback) {
 }
 
 IndexSchema DecodeIndex(const AttributeValue& value) {
-  Record record(value.AsMap());
+  Record record(value);
   IndexSchema index;
   index.id = static_cast<ObjectId>(record.Integer("id"));
   index.name = record.Text("name");
@@ -96,7 +101,9 @@ IndexSchema DecodeIndex(const AttributeValue& value) {
   index.partition = record.Keys("partition");
   index.sort = record.Keys("sort");
   index.projection = EnumNamed(record.Text("projection"), ProjectionType::kAll);
-  for (const AttributeValue& name : record.Elements("included")) index.included.push_back(name.AsText());
+  for (const AttributeValue& name : record.Elements("included")) {
+    if (name.type() == value::Type::kString) index.included.push_back(name.AsText());
+  }
   index.status = EnumNamed(record.Text("status"), IndexStatus::kActive);
   index.throughput = record.Throughput("throughput");
   return index;
@@ -202,7 +209,7 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
   schema.partition = keys[0];
   if (keys.size() > 1) schema.sort = keys[1];
   for (const AttributeValue& element : record.Elements("attributes")) {
-    Record attribute(element.AsMap());
+    Record attribute(element);
     schema.attributes.push_back(
         {attribute.Text("name"), EnumNamed(attribute.Text("type"), ScalarAttributeType::kString)});
   }
@@ -220,7 +227,7 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
   schema.table_class_millis = record.Integer("class_changed");
   schema.deletion_protection = record.Flag("protected");
   for (const AttributeValue& element : record.Elements("tags")) {
-    Record tag(element.AsMap());
+    Record tag(element);
     schema.tags.push_back({tag.Text("key"), tag.Text("value")});
   }
   schema.ttl_attribute = record.Text("ttl_attribute");
