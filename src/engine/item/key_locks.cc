@@ -16,13 +16,14 @@ void KeyLocks::Held::Release() {
 
 size_t KeyLocks::Acquire(const std::vector<ByteView>& keys, Deadline deadline, Held* held) {
   HF_ASSERT(held->owner_ == nullptr);
-  held->owner_ = this;
   if (keys.size() == 1) {
     uint64_t hash = std::hash<ByteView>{}(keys[0]);
     if (!Lock(hash, deadline)) return 0;
+    held->owner_ = this;
     held->hashes_.push_back(hash);
     return kAll;
   }
+  held->owner_ = this;
   std::vector<std::pair<uint64_t, size_t>> order;
   order.reserve(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) order.emplace_back(std::hash<ByteView>{}(keys[i]), i);
