@@ -86,18 +86,17 @@ Result<std::unique_ptr<Watch>> ChangeLog::Open(TablePtr table, std::optional<Cha
 }
 
 Result<std::vector<ChangeRecord>> Watch::Read(size_t limit) {
-  HF_TRY(std::vector<ChangeRecord> records, log_->Read(table_, position_, limit));
-  if (!records.empty()) {
-    ChangePosition next{records.back().commit_number, records.back().ordinal};
-    log_->Move(table_, position_, next);
-    position_ = next;
-  }
+  ChangePosition next = position_;
+  HF_TRY(std::vector<ChangeRecord> records, log_->Read(table_, position_, limit, &next));
+  log_->Move(table_, position_, next);
+  position_ = next;
   return records;
 }
 
-Result<std::vector<ChangeRecord>> ChangeLog::Read(ObjectId table, const ChangePosition& after,
-                                                  size_t limit) const {
+Result<std::vector<ChangeRecord>> ChangeLog::Read(ObjectId table, const ChangePosition& after, size_t limit,
+                                                  ChangePosition* go_on) const {
   uint64_t published = committer_->published()->number;
+  *go_on = after;
   if (published <= after.commit_number && after.ordinal == UINT32_MAX) return std::vector<ChangeRecord>();
   std::vector<std::unique_ptr<storage::Iterator>> shards;
   for (int shard = 0; shard < kShards; ++shard) {
@@ -121,8 +120,12 @@ Result<std::vector<ChangeRecord>> ChangeLog::Read(ObjectId table, const ChangePo
       }
       if (next == nullptr || shard->key().substr(5) < next->key().substr(5)) next = shard.get();
     }
-    if (next == nullptr) break;
+    if (next == nullptr) {
+      *go_on = std::max(after, ChangePosition{published, UINT32_MAX});
+      break;
+    }
     HF_TRY(ChangeRecord record, DecodeRecord(next->key(), next->value()));
+    *go_on = {record.commit_number, record.ordinal};
     records.push_back(std::move(record));
     next->Next();
   }
@@ -130,6 +133,8 @@ Result<std::vector<ChangeRecord>> ChangeLog::Read(ObjectId table, const ChangePo
 }
 
 bool ChangeLog::WaitUntil(const ChangePosition& after, std::chrono::steady_clock::time_point deadline) {
+  // In the middle of a commit its other records are there.
+  if (after.ordinal != UINT32_MAX) return true;
   base::MutexLock lock(&mu_);
   while (committer_->published()->number <= after.commit_number) {
     if (!published_.WaitUntil(&mu_, deadline)) return committer_->published()->number > after.commit_number;

@@ -76,7 +76,10 @@ class ChangeLog {
     std::multiset<ChangePosition> readers;  // where each watch stands
   };
 
-  Result<std::vector<ChangeRecord>> Read(ObjectId table, const ChangePosition& after, size_t limit) const;
+  // Sets `*go_on` to where reading goes on: after the last record, or, when there are no more, after
+  // everything published.
+  Result<std::vector<ChangeRecord>> Read(ObjectId table, const ChangePosition& after, size_t limit,
+                                         ChangePosition* go_on) const;
   bool WaitUntil(const ChangePosition& after, std::chrono::steady_clock::time_point deadline);
   void Move(ObjectId table, const ChangePosition& from, const ChangePosition& to);
   void Close(ObjectId table, const ChangePosition& at);
@@ -94,7 +97,8 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Up to `limit` records after position(), which moves past them. Empty when there are none yet.
+  // Up to `limit` records after position(), which moves past them, and past commits that changed other
+  // tables. Empty when there are none yet.
   Result<std::vector<ChangeRecord>> Read(size_t limit);
   // Returns when something may be there to read, or at the deadline: then false.
   bool Wait(std::chrono::steady_clock::time_point deadline) { return log_->WaitUntil(position_, deadline); }

@@ -1,0 +1,414 @@
+// The engine as operations see it, on both storages.
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "engine/verify.h"
+#include "storage/fault/fault_file_system.h"
+
+namespace holdfast::engine {
+namespace {
+
+// Puts an item, or deletes it where there is none; only over `expected`, where that is given.
+class Store final : public ItemMutation {
+ public:
+  explicit Store(std::optional<Item> item, std::optional<Item> expected = {})
+      : item_(std::move(item)), expected_(std::move(expected)) {}
+  Result<Change> Apply(const value::MapView* old) const override {
+    if (expected_ && (old == nullptr || old->bytes() != expected_->flat()))
+      return Change{Change::Kind::kConditionFailed, {}};
+    if (!item_) return Change{Change::Kind::kDelete, {}};
+    return Change{Change::Kind::kPut, *item_};
+  }
+
+ private:
+  const std::optional<Item> item_, expected_;
+};
+
+class EngineTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == "rocksdb") {
+      static int opened = 0;
+      directory_ = std::filesystem::temp_directory_path() /
+                   ("holdfast-engine-" + std::to_string(::getpid()) + "-" + std::to_string(++opened));
+      disk_ = std::make_shared<storage::FaultFileSystem>(1);  // a fast one: it syncs nothing
+    }
+    Open();
+  }
+  void TearDown() override {
+    engine_.reset();
+    if (!directory_.empty()) std::filesystem::remove_all(directory_);
+  }
+
+  void Open() {
+    engine_.reset();
+    EngineOptions options{.clock = &clock_, .seed = 1, .manual_housekeeping = true};
+    options.options.directory = directory_;
+    options.file_system = disk_;
+    auto opened = Engine::Open(options);
+    ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
+    engine_ = *std::move(opened);
+  }
+
+  TablePtr CreateTable(std::string name) {
+    TableSchema schema{.name = std::move(name), .partition = {"pk", value::Type::kString}};
+    return engine_->CreateTable(std::move(schema)).value();
+  }
+  static IndexSchema Index(std::string name, ProjectionType projection = ProjectionType::kAll) {
+    return {.name = std::move(name),
+            .partition = {{"group", value::Type::kString}},
+            .sort = {{"rank", value::Type::kNumber}},
+            .projection = projection,
+            .status = IndexStatus::kCreating};
+  }
+  Status AddIndex(const TablePtr& table, const IndexSchema& index) {
+    return engine_->ChangeSchema(table, [&](TableSchema* schema) -> Status {
+      schema->indexes.push_back(index);
+      return Ok{};
+    });
+  }
+  Status SetTtl(const TablePtr& table, TimeToLiveStatus status) {
+    return engine_->ChangeSchema(table, [&](TableSchema* schema) -> Status {
+      schema->ttl_attribute = "expires";
+      schema->ttl_status = status;
+      return Ok{};
+    });
+  }
+
+  static std::string KeyOf(const TablePtr& table, std::string_view pk) {
+    return ItemKey(*table->schema(), pk, std::nullopt);
+  }
+  Result<ItemWriter::Written> Write(const TablePtr& table, std::string_view pk,
+                                    const ItemMutation& mutation) {
+    HF_TRY(ItemWriter::Written written,
+           engine_->writer().Write({{table.get(), KeyOf(table, pk), &mutation}}, {}));
+    HF_CHECK_OK(engine_->committer().WaitDurable());
+    return written;
+  }
+  void Put(const TablePtr& table, const Item& item) {
+    ASSERT_TRUE(Write(table, item.Get("pk")->AsText(), Store(item)));
+  }
+  void Delete(const TablePtr& table, std::string_view pk) {
+    ASSERT_TRUE(Write(table, pk, Store(std::nullopt)));
+  }
+  std::optional<Item> Get(const TablePtr& table, std::string_view pk) {
+    std::string stored;
+    View view = engine_->NewView(Engine::Reads::kOne);
+    if (!*engine_->Get(KeyOf(table, pk), view, storage::Wait::kMayBlock, &stored)) return std::nullopt;
+    return Item::FromFlat(std::string(DecodeStored(stored).flat));
+  }
+
+  // Faults of the store, and its figures beside what is really there.
+  void ExpectSound(uint64_t items, uint64_t index_entries = 0, uint64_t expiries = 0) {
+    auto report = VerifyStore(engine_.get());
+    ASSERT_TRUE(report.has_value());
+    for (const std::string& fault : report->faults) ADD_FAILURE() << fault;
+    EXPECT_EQ(report->items, items);
+    EXPECT_EQ(report->index_entries, index_entries);
+    EXPECT_EQ(report->expiry_entries, expiries);
+    int64_t counted = 0, counted_entries = 0;
+    for (const TablePtr& table : engine_->catalog().All()) {
+      counted += table->tally.count;
+      for (const IndexSchema& index : table->schema()->indexes)
+        counted_entries += table->IndexTally(index.id)->count;
+    }
+    EXPECT_EQ(counted, static_cast<int64_t>(items));
+    EXPECT_EQ(counted_entries, static_cast<int64_t>(index_entries));
+  }
+
+  base::ManualClock clock_{1'800'000'000'000};
+  std::string directory_;
+  std::shared_ptr<storage::FaultFileSystem> disk_;
+  std::unique_ptr<Engine> engine_;
+};
+
+using namespace std::chrono_literals;
+auto Now() {
+  return std::chrono::steady_clock::now();
+}
+
+TEST_P(EngineTest, ItemsAreStoredReplacedAndRemoved) {
+  TablePtr table = CreateTable("t");
+  EXPECT_EQ(Get(table, "a"), std::nullopt);
+  Put(table, {{"pk", "a"}, {"n", 1}});
+  Put(table, {{"pk", "a"}, {"n", 2}});
+  Put(table, {{"pk", "b"}});
+  EXPECT_EQ(Get(table, "a"), (Item{{"pk", "a"}, {"n", 2}}));
+  ExpectSound(2);
+  Delete(table, "a");
+  Delete(table, "a");
+  EXPECT_EQ(Get(table, "a"), std::nullopt);
+  ExpectSound(1);
+}
+
+TEST_P(EngineTest, ATransactionIsAllOrNothing) {
+  TablePtr table = CreateTable("t"), other = CreateTable("u");
+  Put(table, {{"pk", "a"}, {"n", 1}});
+  Store fits(Item{{"pk", "new"}}), fails(Item{{"pk", "a"}, {"n", 3}}, Item{{"pk", "a"}, {"n", 2}});
+  std::vector<WriteAction> actions = {{other.get(), KeyOf(other, "new"), &fits},
+                                      {table.get(), KeyOf(table, "a"), &fails}};
+  auto stopped = engine_->writer().Write(actions, {.atomicity = Atomicity::kAll});
+  ASSERT_TRUE(stopped.has_value());
+  EXPECT_FALSE(stopped->all_applied);
+  EXPECT_EQ(stopped->outcomes[1].kind, Change::Kind::kConditionFailed);
+  EXPECT_EQ(stopped->outcomes[1].old, (Item{{"pk", "a"}, {"n", 1}})) << "what it met";
+  EXPECT_EQ(Get(other, "new"), std::nullopt);
+
+  Put(table, {{"pk", "a"}, {"n", 2}});
+  EXPECT_TRUE(engine_->writer().Write(actions, {.atomicity = Atomicity::kAll})->all_applied);
+  ASSERT_TRUE(engine_->committer().WaitDurable());
+  EXPECT_EQ(Get(other, "new"), (Item{{"pk", "new"}}));
+  EXPECT_EQ(Get(table, "a"), (Item{{"pk", "a"}, {"n", 3}}));
+  ExpectSound(2);
+}
+
+// A transaction does not wait for long: whoever holds one of its items is a conflict, and names the action.
+TEST_P(EngineTest, ATransactionReportsTheItemAnotherHolds) {
+  TablePtr table = CreateTable("t");
+  Store put(Item{{"pk", "b"}});
+  std::vector<WriteAction> both = {{table.get(), KeyOf(table, "a"), &put},
+                                   {table.get(), KeyOf(table, "b"), &put}};
+  bool met = false;
+  WriteOptions slow;
+  slow.under_lock = [&](const std::vector<WriteOutcome>* outcomes, WriteOptions::Extras*) -> Status {
+    if (outcomes != nullptr) return Ok{};
+    std::thread([&] {
+      auto conflicting = engine_->writer().Write(both, {.atomicity = Atomicity::kAll});
+      met = conflicting.has_value() && !conflicting->all_applied && conflicting->conflict == 1;
+    }).join();
+    return Ok{};
+  };
+  ASSERT_TRUE(engine_->writer().Write({both[1]}, slow));
+  EXPECT_TRUE(met);
+  ExpectSound(1);
+}
+
+TEST_P(EngineTest, AnIndexFollowsItsItems) {
+  TableSchema schema{.name = "t", .partition = {"pk", value::Type::kString}};
+  schema.indexes = {Index("all"), Index("keys", ProjectionType::kKeysOnly)};
+  for (IndexSchema& index : schema.indexes) index.status = IndexStatus::kActive;
+  TablePtr table = engine_->CreateTable(schema).value();
+  Put(table, {{"pk", "a"}, {"group", "g"}, {"rank", 1}, {"x", "y"}});
+  Put(table, {{"pk", "b"}, {"group", "g"}, {"rank", 1}});
+  Put(table, {{"pk", "c"}, {"group", "g"}});
+  Put(table, {{"pk", "d"}, {"group", "g"}, {"rank", "a string"}});
+  ExpectSound(4, 4);
+  auto moved = Write(table, "a", Store(Item{{"pk", "a"}, {"group", "h"}, {"rank", 1}, {"x", "y"}}));
+  EXPECT_EQ(moved->outcomes[0].index_units, (std::vector<double>{2, 2})) << "a delete and an insert";
+  auto untouched = Write(table, "a", Store(Item{{"pk", "a"}, {"group", "h"}, {"rank", 1}, {"x", "z"}}));
+  EXPECT_EQ(untouched->outcomes[0].index_units, (std::vector<double>{1, -1})) << "x is not in the second";
+  Put(table, {{"pk", "b"}, {"rank", 1}});
+  Delete(table, "a");
+  ExpectSound(3, 0);
+}
+
+// An index on a table in use must end up as if it had always been there.
+TEST_P(EngineTest, ABackfillMeetsWritersAndMissesNothing) {
+  TablePtr table = CreateTable("t");
+  auto item = [](int i, int rank) {
+    return Item{{"pk", std::to_string(i)}, {"group", "g" + std::to_string(i % 3)}, {"rank", rank}};
+  };
+  for (int i = 0; i < 600; ++i) {
+    ASSERT_TRUE(engine_->writer().Write(
+        {{table.get(), KeyOf(table, std::to_string(i)), std::make_unique<Store>(item(i, i)).get()}}, {}));
+  }
+  ASSERT_TRUE(AddIndex(table, Index("late")));
+  ASSERT_TRUE(SetTtl(table, TimeToLiveStatus::kEnabling));
+  std::thread writer([&] {
+    for (int i = 0; i < 600; i += 2) {
+      Store change(i % 4 == 0 ? std::optional<Item>() : item(i, -i));
+      ASSERT_TRUE(engine_->writer().Write({{table.get(), KeyOf(table, std::to_string(i)), &change}}, {}));
+    }
+  });
+  writer.join();
+  engine_->WaitForBackfills();
+  EXPECT_EQ(table->schema()->indexes[0].status, IndexStatus::kActive);
+  EXPECT_EQ(table->schema()->ttl_status, TimeToLiveStatus::kEnabled);
+  EXPECT_EQ(engine_->BackfillProgress(table->schema()->indexes[0].id), 1);
+  ExpectSound(450, 450);
+
+  ASSERT_TRUE(engine_->ChangeSchema(table, [](TableSchema* schema) -> Status {
+    schema->indexes.clear();
+    return Ok{};
+  }));
+  ExpectSound(450, 0);
+}
+
+TEST_P(EngineTest, WhatHasExpiredIsSweptAndTold) {
+  TablePtr table = CreateTable("t");
+  int64_t now = clock_.NowSeconds();
+  Put(table, {{"pk", "before"}, {"expires", now - 10}});
+  ASSERT_TRUE(SetTtl(table, TimeToLiveStatus::kEnabling));
+  engine_->WaitForBackfills();
+  auto watch = engine_->change_log().Open(table, std::nullopt).value();
+  Put(table, {{"pk", "fraction"}, {"expires", AttributeValue::Number(std::to_string(now - 1) + ".5")}});
+  Put(table, {{"pk", "later"}, {"expires", now + 10}});
+  Put(table, {{"pk", "text"}, {"expires", "soon"}});
+  Put(table, {{"pk", "mistake"}, {"expires", 1}});  // over five years ago: taken for a mistake
+  Put(table, {{"pk", "saved"}, {"expires", now - 10}});
+  Put(table, {{"pk", "saved"}, {"expires", now + 1000}});
+  ExpectSound(6, 0, 5);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(engine_->expired_items(), 2u);
+  ExpectSound(4, 0, 2);
+  clock_.Advance(11'000);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(Get(table, "later"), std::nullopt);
+  ExpectSound(3, 0, 1);
+
+  int swept = 0;
+  for (const ChangeRecord& record : watch->Read(100).value()) {
+    EXPECT_EQ(record.by_ttl, record.kind == ChangeRecord::Kind::kRemove);
+    swept += record.by_ttl;
+  }
+  EXPECT_EQ(swept, 3);
+  ASSERT_TRUE(SetTtl(table, TimeToLiveStatus::kDisabled));
+  ExpectSound(3, 0, 0);
+}
+
+TEST_P(EngineTest, AWatchTellsEveryChangeOnceInOrder) {
+  TablePtr table = CreateTable("t"), other = CreateTable("other");
+  Put(table, {{"pk", "unseen"}});
+  auto watch = engine_->change_log().Open(table, std::nullopt).value();
+  EXPECT_FALSE(watch->Wait(Now()));
+  Put(table, {{"pk", "a"}, {"n", 1}});
+  Put(table, {{"pk", "a"}, {"n", 1}});  // the same again is no change
+  Put(table, {{"pk", "a"}, {"n", 2}});
+  Delete(table, "a");
+  Put(other, {{"pk", "elsewhere"}});
+  EXPECT_TRUE(watch->Wait(Now() + 60s));
+  std::vector<ChangeRecord> records = watch->Read(100).value();
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(records[0].kind, ChangeRecord::Kind::kInsert);
+  EXPECT_EQ(records[0].old, std::nullopt);
+  EXPECT_EQ(records[1].kind, ChangeRecord::Kind::kModify);
+  EXPECT_EQ(records[1].old, (Item{{"pk", "a"}, {"n", 1}}));
+  EXPECT_EQ(records[1].now, (Item{{"pk", "a"}, {"n", 2}}));
+  EXPECT_EQ(records[2].kind, ChangeRecord::Kind::kRemove);
+  EXPECT_EQ(records[2].now, std::nullopt);
+  EXPECT_EQ(records[2].time_millis, clock_.NowMillis());
+  EXPECT_LT(records[0].commit_number, records[1].commit_number);
+}
+
+// A reader that takes a few records at a time must be told that the rest of a commit is there.
+TEST_P(EngineTest, AWatchDoesNotWaitInTheMiddleOfACommit) {
+  TablePtr table = CreateTable("t");
+  auto watch = engine_->change_log().Open(table, std::nullopt).value();
+  std::vector<Store> stores;
+  std::vector<WriteAction> actions;
+  for (std::string pk : {"a", "b", "c"}) stores.emplace_back(Item{{"pk", pk}});
+  for (size_t i = 0; i < 3; ++i)
+    actions.push_back({table.get(), KeyOf(table, std::string(1, "abc"[i])), &stores[i]});
+  ASSERT_TRUE(engine_->writer().Write(actions, {.atomicity = Atomicity::kAll}));
+  ASSERT_TRUE(engine_->committer().WaitDurable());
+  std::string told;
+  while (watch->Wait(Now())) {
+    for (const ChangeRecord& record : watch->Read(1).value()) told += record.now->Get("pk")->AsText();
+  }
+  EXPECT_EQ(told, "abc");
+}
+
+// Writes to other tables are published too: they must not keep the reader of a quiet one awake.
+TEST_P(EngineTest, AWatchSleepsWhileOnlyOtherTablesChange) {
+  TablePtr table = CreateTable("t"), other = CreateTable("other");
+  auto watch = engine_->change_log().Open(table, std::nullopt).value();
+  Put(other, {{"pk", "x"}});
+  EXPECT_TRUE(watch->Read(10).value().empty());
+  EXPECT_FALSE(watch->Wait(Now())) << "nothing since the last look";
+  Put(table, {{"pk", "y"}});
+  EXPECT_EQ(watch->Read(10).value().size(), 1u);
+}
+
+TEST_P(EngineTest, AWatchGoesOnWhereAnotherStopped) {
+  TablePtr table = CreateTable("t");
+  auto first = engine_->change_log().Open(table, std::nullopt).value();
+  for (std::string pk : {"a", "b", "c"}) Put(table, {{"pk", pk}});
+  ASSERT_EQ(first->Read(1).value().size(), 1u);
+  ChangePosition position = first->position();
+  auto second = engine_->change_log().Open(table, position).value();
+  EXPECT_EQ(second->Read(10).value().size(), 2u);
+
+  first.reset();
+  second.reset();
+  ASSERT_TRUE(engine_->RunHousekeeping());  // nobody follows: the log is dropped
+  auto late = engine_->change_log().Open(table, position);
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().code(), ErrorCode::kTrimmedDataAccess);
+}
+
+TEST_P(EngineTest, ADroppedTableIsGoneWithAllThatBelongedToIt) {
+  TablePtr table = CreateTable("t");
+  ASSERT_TRUE(AddIndex(table, Index("i")));
+  engine_->WaitForBackfills();
+  Put(table, {{"pk", "a"}, {"group", "g"}, {"rank", 1}});
+  ASSERT_TRUE(engine_->DropTable(table));
+  EXPECT_EQ(engine_->catalog().Find("t"), nullptr);
+  EXPECT_EQ(Write(table, "a", Store(Item{{"pk", "a"}})).error().code(), ErrorCode::kResourceNotFound);
+  EXPECT_EQ(engine_->change_log().Open(table, std::nullopt).error().code(), ErrorCode::kResourceNotFound);
+  TablePtr again = CreateTable("t");
+  EXPECT_NE(again->schema()->id, table->schema()->id) << "a number is never used twice";
+  EXPECT_EQ(Get(again, "a"), std::nullopt);
+  ExpectSound(0);
+}
+
+TEST_P(EngineTest, ANameIsTakenOnce) {
+  CreateTable("t");
+  TableSchema schema{.name = "t", .partition = {"pk", value::Type::kString}};
+  EXPECT_EQ(engine_->CreateTable(schema).error().code(), ErrorCode::kResourceInUse);
+}
+
+INSTANTIATE_TEST_SUITE_P(Storages, EngineTest, testing::Values("memory", "rocksdb"),
+                         [](const auto& info) { return info.param; });
+
+// What only a disk can show.
+class EngineOnDisk : public EngineTest {};
+
+TEST_P(EngineOnDisk, EverythingIsThereAfterReopening) {
+  TablePtr table = CreateTable("t");
+  Put(table, {{"pk", "a"}, {"group", "g"}, {"rank", 1}});
+  ASSERT_TRUE(AddIndex(table, Index("i")));  // perhaps still filling when the store closes
+  uint64_t number = engine_->committer().begun_number();
+  table.reset();
+  Open();
+  engine_->WaitForBackfills();
+  table = engine_->catalog().Find("t");
+  ASSERT_NE(table, nullptr);
+  EXPECT_TRUE(Get(table, "a").has_value());
+  EXPECT_GT(engine_->committer().begun_number() + 1, number) << "numbers never come back";
+  ExpectSound(1, 1);
+}
+
+// Reads show only what a power cut could not take back (I-2).
+TEST_P(EngineOnDisk, WhatIsNotSyncedIsNotSeen) {
+  TablePtr table = CreateTable("t");
+  ASSERT_TRUE(engine_->committer().WaitDurable());
+  Store put(Item{{"pk", "a"}});
+  ASSERT_TRUE(engine_->writer().Write({{table.get(), KeyOf(table, "a"), &put}}, {}));
+  EXPECT_EQ(Get(table, "a"), std::nullopt);
+  EXPECT_FALSE(engine_->committer().IsPublished());
+  ASSERT_TRUE(engine_->committer().WaitDurable());
+  EXPECT_TRUE(Get(table, "a").has_value());
+}
+
+// After a failed sync nobody knows what the log holds: nothing more may be promised (I-5).
+TEST_P(EngineOnDisk, AFailedSyncEndsWritingForGood) {
+  TablePtr table = CreateTable("t");
+  Put(table, {{"pk", "a"}});
+  disk_->FailSyncs(true);
+  Store put(Item{{"pk", "b"}});
+  EXPECT_EQ(Write(table, "b", put).error().code(), ErrorCode::kReadOnly);
+  disk_->FailSyncs(false);
+  EXPECT_EQ(Write(table, "b", put).error().code(), ErrorCode::kReadOnly);
+  EXPECT_TRUE(Get(table, "a").has_value());
+  EXPECT_EQ(Get(table, "b"), std::nullopt);
+}
+
+INSTANTIATE_TEST_SUITE_P(Storages, EngineOnDisk, testing::Values("rocksdb"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace holdfast::engine
