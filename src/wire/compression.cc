@@ -134,31 +134,31 @@ Result<std::string> Decompress(Coding coding, std::string_view body, size_t byte
   Decompressor decompressor(libdeflate_alloc_decompressor(), &libdeflate_free_decompressor);
   HF_ASSERT(decompressor != nullptr);
   auto inflate = coding == Coding::kGzip ? libdeflate_gzip_decompress_ex : libdeflate_zlib_decompress_ex;
-  // A gzip body may be several members, one after the other; they share one buffer, because a body can be
-  // nothing but a great many small ones.
-  std::string whole, part;
-  do {
-    size_t room = std::min(bytes_max - whole.size(), std::max<size_t>(body.size() * 4, 4096));
-    while (true) {
-      if (part.size() < room) part.resize(room);
-      size_t used = 0, written = 0;
-      libdeflate_result result =
-          inflate(decompressor.get(), body.data(), body.size(), part.data(), room, &used, &written);
-      if (result == LIBDEFLATE_SUCCESS) {
-        whole.append(part, 0, written);
-        body.remove_prefix(used);
-        break;
-      }
-      if (result != LIBDEFLATE_INSUFFICIENT_SPACE) {
-        return Error(ErrorCode::kIo, "the body is not what its Content-Encoding says");
-      }
-      if (room >= bytes_max - whole.size()) {
+  // A gzip body may be several members, one after the other. All go into one buffer that only grows: what a
+  // member costs depends on its own bytes.
+  std::string whole;
+  size_t size = 0;  // of what has been inflated
+  whole.resize(std::min(bytes_max, std::max<size_t>(body.size() * 4, 4096)));
+  while (true) {
+    size_t used = 0, written = 0;
+    libdeflate_result result = inflate(decompressor.get(), body.data(), body.size(), whole.data() + size,
+                                       whole.size() - size, &used, &written);
+    if (result == LIBDEFLATE_INSUFFICIENT_SPACE) {
+      if (whole.size() == bytes_max) {
         return Error(ErrorCode::kLimitExceeded, "the body is too large once decompressed");
       }
-      room = std::min(bytes_max - whole.size(), room * 4);
+      whole.resize(std::min(bytes_max, whole.size() * 4));
+      continue;
     }
-  } while (!body.empty() && coding == Coding::kGzip);
-  if (!body.empty()) return Error(ErrorCode::kIo, "bytes follow the compressed body");
+    if (result != LIBDEFLATE_SUCCESS) {
+      return Error(ErrorCode::kIo, "the body is not what its Content-Encoding says");
+    }
+    size += written;
+    body.remove_prefix(used);
+    if (body.empty()) break;
+    if (coding != Coding::kGzip) return Error(ErrorCode::kIo, "bytes follow the compressed body");
+  }
+  whole.resize(size);
   return whole;
 }
 
