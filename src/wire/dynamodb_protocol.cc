@@ -202,7 +202,7 @@ HttpHandler::Handled DynamoDbProtocol::HandlePost(Exchange* exchange) {
                            options_.body_bytes_max);
     Handled handled = Handled::kDone;
     if (body) {
-      body->reserve(body->size() + simdjson::SIMDJSON_PADDING);
+      body->reserve(body->size() + kBodyPaddingBytes);
       handled = HandleBody(exchange, *body);
     } else if (body.error().code() == ErrorCode::kLimitExceeded) {
       exchange->response().status = 413;
@@ -217,9 +217,10 @@ HttpHandler::Handled DynamoDbProtocol::HandlePost(Exchange* exchange) {
   return Handled::kPending;
 }
 
-// Requires: kPadding readable bytes after `body` (see ReadBuffer).
+// Requires: kBodyPaddingBytes readable after `body`.
 HttpHandler::Handled DynamoDbProtocol::HandleBody(Exchange* exchange, std::string_view body) {
   const HttpRequest& request = exchange->request();
+  static_assert(kBodyPaddingBytes >= simdjson::SIMDJSON_PADDING);
   simdjson::dom::element element;
   simdjson::dom::parser& parser = ThreadParser();
   bool parsed = !body.empty() && parser.parse(reinterpret_cast<const uint8_t*>(body.data()), body.size(),

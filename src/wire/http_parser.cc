@@ -7,6 +7,8 @@
 namespace holdfast::wire {
 namespace {
 
+constexpr size_t kChunkLineBytesMax = 1024;
+
 char Lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
@@ -84,10 +86,12 @@ HttpParser::Outcome HttpParser::Parse(std::string_view bytes, size_t* consumed) 
     if (outcome != Outcome::kRequest) return outcome;
   } else if (bytes.data() != base_) {
     // The buffer moved while the body was coming in: the views of the head move with it.
+    bool keep_alive = request_.keep_alive;  // from the headers: the request line alone knows it not
     request_.headers.clear();
     bool again = ParseRequestLine(bytes.substr(0, bytes.find("\r\n"))) &&
                  ParseHeaders(bytes.substr(0, head_size_ - 2).substr(bytes.find("\r\n") + 2));
     if (!again) return Outcome::kBadRequest;
+    request_.keep_alive = keep_alive;
     base_ = bytes.data();
   }
   if (state_ == State::kChunkedBody) return ParseChunks(bytes, consumed);
@@ -105,7 +109,6 @@ HttpParser::Outcome HttpParser::Parse(std::string_view bytes, size_t* consumed) 
 
 // kRequest here means: the head is complete and framed.
 HttpParser::Outcome HttpParser::ParseHead(std::string_view bytes) {
-  // Blank lines before a request are allowed once upon a time by RFC 9112; they count as part of the head.
   size_t from = seen_ < 3 ? 0 : seen_ - 3;
   size_t end = bytes.find("\r\n\r\n", from);
   seen_ = bytes.size();
@@ -199,8 +202,12 @@ HttpParser::Outcome HttpParser::ParseChunks(std::string_view bytes, size_t* cons
   while (true) {
     std::string_view rest = bytes.substr(std::min(chunk_at_, bytes.size()));
     size_t line_end = rest.find("\r\n");
+    // The bounds hold whether or not the end has come (its first byte may have): how the bytes were cut up
+    // must not show.
+    bool too_long = line_end == std::string_view::npos ? rest.size() > kChunkLineBytesMax + 1
+                                                       : line_end > kChunkLineBytesMax;
+    if (too_long) return Outcome::kBadRequest;
     if (line_end == std::string_view::npos) {
-      if (rest.size() > 1024) return Outcome::kBadRequest;  // a chunk's size line is short
       if (expects_continue_ && !continue_sent_ && rest.empty()) {
         continue_sent_ = true;
         return Outcome::kContinue;
@@ -219,11 +226,13 @@ HttpParser::Outcome HttpParser::ParseChunks(std::string_view bytes, size_t* cons
         *consumed = chunk_at_ + line_end + 4;
       } else {
         size_t end = trailers.find("\r\n\r\n");
-        if (end == std::string_view::npos) {
-          return trailers.size() > limits::kHttpHeaderBytesMax ? Outcome::kTooLargeHead : Outcome::kMore;
-        }
+        bool too_large = end == std::string_view::npos ? trailers.size() > limits::kHttpHeaderBytesMax + 3
+                                                       : end > limits::kHttpHeaderBytesMax;
+        if (too_large) return Outcome::kTooLargeHead;
+        if (end == std::string_view::npos) return Outcome::kMore;
         *consumed = chunk_at_ + line_end + 2 + end + 4;
       }
+      chunked_body_.reserve(chunked_body_.size() + kBodyPaddingBytes);
       request_.body = chunked_body_;
       return Outcome::kRequest;
     }

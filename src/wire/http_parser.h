@@ -6,8 +6,8 @@
 //   HttpParser parser;
 //   switch (parser.Parse(buffer, &consumed)) …   // call again with more bytes while it says kMore
 //
-// The views in request() point into the buffer that was last given; a chunked body is collected in the
-// parser. Thread safety: one thread.
+// The views in request() point into the buffer that was last given, which must have kBodyPaddingBytes of room
+// after its content; a chunked body is collected in the parser. Thread safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,9 @@
 #include <vector>
 
 namespace holdfast::wire {
+
+// Bytes that can be read after the end of every body, because the JSON parser does read them.
+inline constexpr size_t kBodyPaddingBytes = 64;
 
 struct Header {
   std::string_view name;   // as sent

@@ -30,8 +30,6 @@ namespace holdfast::wire {
 namespace {
 
 constexpr size_t kReadSize = 16 << 10;
-// The JSON parser reads up to this far past the end of a body; a buffer always has that much room.
-constexpr size_t kPadding = 64;
 constexpr int64_t kTickMillis = 500;
 constexpr size_t kLingerBytesMax = 64 << 20;
 constexpr int64_t kLingerMicrosMax = 5'000'000;
@@ -65,7 +63,7 @@ struct Shared {
   std::atomic<bool> draining{false};
 };
 
-// A growable buffer that always keeps kPadding bytes of room after its content.
+// A growable buffer that always keeps kBodyPaddingBytes bytes of room after its content.
 class ReadBuffer {
  public:
   std::string_view content() const { return {bytes_.get() + begin_, end_ - begin_}; }
@@ -73,9 +71,10 @@ class ReadBuffer {
 
   // Room for at least `size` more bytes after the content.
   char* Reserve(size_t size) {
-    if (end_ + size + kPadding > capacity_) {
+    if (end_ + size + kBodyPaddingBytes > capacity_) {
       size_t used = end_ - begin_;
-      size_t wanted = std::max(kReadSize, used + size) + kPadding;
+      // At least twofold: a body in chunks does not say how long it will be.
+      size_t wanted = std::max(kReadSize, used + std::max(size, used)) + kBodyPaddingBytes;
       if (wanted <= capacity_) {
         std::memmove(bytes_.get(), bytes_.get() + begin_, used);
       } else {
@@ -89,7 +88,7 @@ class ReadBuffer {
     }
     return bytes_.get() + end_;
   }
-  size_t room() const { return capacity_ - end_ - kPadding; }
+  size_t room() const { return capacity_ - end_ - kBodyPaddingBytes; }
   void Commit(size_t size) { end_ += size; }
   void Consume(size_t size) {
     begin_ += size;
