@@ -102,6 +102,10 @@ class EngineTest : public testing::TestWithParam<std::string> {
     return Item::FromFlat(std::string(DecodeStored(stored).flat));
   }
 
+  static std::vector<ChangeRecord> Read(const std::unique_ptr<Watch>& watch, size_t limit) {
+    return watch->Read(limit).value();
+  }
+
   // Faults of the store, and its figures beside what is really there.
   void ExpectSound(uint64_t items, uint64_t index_entries = 0, uint64_t expiries = 0) {
     auto report = VerifyStore(engine_.get());
@@ -261,7 +265,7 @@ TEST_P(EngineTest, WhatHasExpiredIsSweptAndTold) {
   ExpectSound(3, 0, 1);
 
   int swept = 0;
-  for (const ChangeRecord& record : watch->Read(100).value()) {
+  for (const ChangeRecord& record : Read(watch, 100)) {
     EXPECT_EQ(record.by_ttl, record.kind == ChangeRecord::Kind::kRemove);
     swept += record.by_ttl;
   }
@@ -281,7 +285,7 @@ TEST_P(EngineTest, AWatchTellsEveryChangeOnceInOrder) {
   Delete(table, "a");
   Put(other, {{"pk", "elsewhere"}});
   EXPECT_TRUE(watch->Wait(Now() + 60s));
-  std::vector<ChangeRecord> records = watch->Read(100).value();
+  std::vector<ChangeRecord> records = Read(watch, 100);
   ASSERT_EQ(records.size(), 3u);
   EXPECT_EQ(records[0].kind, ChangeRecord::Kind::kInsert);
   EXPECT_EQ(records[0].old, std::nullopt);
@@ -307,7 +311,7 @@ TEST_P(EngineTest, AWatchDoesNotWaitInTheMiddleOfACommit) {
   ASSERT_TRUE(engine_->committer().WaitDurable());
   std::string told;
   while (watch->Wait(Now())) {
-    for (const ChangeRecord& record : watch->Read(1).value()) told += record.now->Get("pk")->AsText();
+    for (const ChangeRecord& record : Read(watch, 1)) told += record.now->Get("pk")->AsText();
   }
   EXPECT_EQ(told, "abc");
 }
@@ -317,20 +321,20 @@ TEST_P(EngineTest, AWatchSleepsWhileOnlyOtherTablesChange) {
   TablePtr table = CreateTable("t"), other = CreateTable("other");
   auto watch = engine_->change_log().Open(table, std::nullopt).value();
   Put(other, {{"pk", "x"}});
-  EXPECT_TRUE(watch->Read(10).value().empty());
+  EXPECT_TRUE(Read(watch, 10).empty());
   EXPECT_FALSE(watch->Wait(Now())) << "nothing since the last look";
   Put(table, {{"pk", "y"}});
-  EXPECT_EQ(watch->Read(10).value().size(), 1u);
+  EXPECT_EQ(Read(watch, 10).size(), 1u);
 }
 
 TEST_P(EngineTest, AWatchGoesOnWhereAnotherStopped) {
   TablePtr table = CreateTable("t");
   auto first = engine_->change_log().Open(table, std::nullopt).value();
   for (std::string pk : {"a", "b", "c"}) Put(table, {{"pk", pk}});
-  ASSERT_EQ(first->Read(1).value().size(), 1u);
+  ASSERT_EQ(Read(first, 1).size(), 1u);
   ChangePosition position = first->position();
   auto second = engine_->change_log().Open(table, position).value();
-  EXPECT_EQ(second->Read(10).value().size(), 2u);
+  EXPECT_EQ(Read(second, 10).size(), 2u);
 
   first.reset();
   second.reset();
