@@ -3,10 +3,9 @@
 namespace holdfast::expression {
 namespace {
 
-constexpr std::string_view kWhat = "KeyConditionExpression";
-
+// Without the "Invalid KeyConditionExpression: " that syntax errors have.
 Error Fail(const std::string& why) {
-  return InvalidExpression(kWhat, why);
+  return ValidationError(why);
 }
 
 std::string_view OperatorName(const Node& node) {
@@ -107,8 +106,8 @@ class Collector {
 }  // namespace
 
 Result<Tree> ParseKeyConditionTree(std::string_view text, Scope* scope) {
-  HF_TRY(Tree tree, ParseConditionText(kWhat, text));
-  HF_CHECK_OK(BindCondition(kWhat, scope, &tree));
+  HF_TRY(Tree tree, ParseConditionText("KeyConditionExpression", text));
+  HF_CHECK_OK(BindCondition("KeyConditionExpression", scope, &tree));
   return tree;
 }
 
