@@ -35,6 +35,12 @@ Error KeyTooLong(bool is_partition) {
                     : "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"));
 }
 
+// What an update came to for an index key, known only once it was carried out.
+Error UnfitUpdate(std::string_view how) {
+  return ValidationError("The update expression attempted to update the secondary index key " +
+                         std::string(how));
+}
+
 size_t BytesMax(bool is_partition) {
   return is_partition ? limits::kPartitionKeyBytesMax : limits::kSortKeyBytesMax;
 }
@@ -140,7 +146,9 @@ Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck che
         if (!value) continue;
         switch (CheckKeyValue(attribute, *value, BytesMax(is_partition))) {
           case KeyFault::kNone: break;
-          case KeyFault::kWrongType: return IndexKeyMismatch(attribute, value->type(), index.name);
+          case KeyFault::kWrongType:
+            if (check == IndexKeyCheck::kUpdate) return UnfitUpdate("to unsupported type");
+            return IndexKeyMismatch(attribute, value->type(), index.name);
           case KeyFault::kEmpty: {
             if (empty_value != nullptr) *empty_value = true;
             std::string what = attribute.type == value::Type::kString ? "string" : "binary";
@@ -157,7 +165,9 @@ Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck che
                 "an empty " +
                 what + " value. IndexName: " + index.name + ", IndexKey: " + attribute.name);
           }
-          case KeyFault::kTooLong: return KeyTooLong(is_partition);
+          case KeyFault::kTooLong:
+            if (check == IndexKeyCheck::kUpdate) return UnfitUpdate("beyond allowed size limits");
+            return KeyTooLong(is_partition);
         }
       }
     }
