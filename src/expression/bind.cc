@@ -48,9 +48,10 @@ std::string_view OperatorText(const Node& node) {
   }
 }
 
-// "{S:x}": how a value looks inside a message.
+}  // namespace
+
 std::string ValueText(ValueView value) {
-  std::string text = "{" + std::string(value::TypeName(value.type())) + ":";
+  std::string text = "AttributeValue: {" + std::string(value::TypeName(value.type())) + ":";
   switch (value.type()) {
     case Type::kNumber: value.number().AppendText(&text); break;
     case Type::kString: text += value.payload(); break;
@@ -61,6 +62,8 @@ std::string ValueText(ValueView value) {
   }
   return text + "}";
 }
+
+namespace {
 
 bool IsOrdered(Type type) {
   return type == Type::kNumber || type == Type::kString || type == Type::kBinary;
@@ -272,8 +275,8 @@ class Binder {
     const Node& upper = tree_->at(node.operands[2]);
     if (lower.op != Op::kValue || upper.op != Op::kValue) return Ok{};
     ValueView low(lower.value), high(upper.value);
-    std::string bounds = "; lower bound operand: AttributeValue: " + ValueText(low) +
-                         ", upper bound operand: AttributeValue: " + ValueText(high);
+    std::string bounds =
+        "; lower bound operand: " + ValueText(low) + ", upper bound operand: " + ValueText(high);
     if (low.type() != high.type()) {
       return Fail("The BETWEEN operator requires same data type for lower and upper bounds" + bounds);
     }

@@ -50,6 +50,9 @@ class Scope {
   std::vector<bool> values_used_;
 };
 
+// "AttributeValue: {S:x}": how a value looks inside a message.
+std::string ValueText(value::ValueView value);
+
 Status BindCondition(std::string_view what, Scope* scope, Tree* tree);
 // Names and values first; operands are checked after the paths have been compared with one another.
 Status BindUpdate(Scope* scope, ParsedUpdate* update);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "expression/bind.h"
 #include "value/flat.h"
 
 namespace holdfast::ops {
@@ -31,8 +32,8 @@ std::string JavaText(const Item& value) {
   value::MapView item(value);
   for (uint32_t i = 0; i < item.size(); ++i) {
     value::Attribute attribute = item.At(i);
-    text.append(i > 0 ? ", " : "").append(attribute.name).append("=AttributeValue: {");
-    text.append(value::TypeName(attribute.value.type())).append(":…}");
+    text.append(i > 0 ? ", " : "").append(attribute.name).append("=");
+    text.append(expression::ValueText(attribute.value));
   }
   return text + "}";
 }

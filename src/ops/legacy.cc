@@ -148,25 +148,23 @@ std::vector<const SingleValue*> Pointers(const std::optional<std::vector<SingleV
   return pointers;
 }
 
-expression::Condition Joined(std::vector<NodeId> conditions, std::optional<ConditionalOperator> how,
-                             TreeBuilder* builder) {
+// The operands have been looked at by now: what is wrong with one of them is reported first.
+Result<std::optional<expression::Condition>> Joined(std::vector<NodeId> conditions,
+                                                    std::optional<ConditionalOperator> how,
+                                                    TreeBuilder* builder) {
+  if (how && conditions.empty()) {
+    return ValidationError("ConditionalOperator cannot be used without Filter or Expected");
+  }
+  if (how && conditions.size() == 1) {
+    return ValidationError(
+        "ConditionalOperator can only be used when Filter or Expected has two or more elements");
+  }
+  if (conditions.empty()) return std::optional<expression::Condition>();
   NodeId root = conditions[0];
   if (conditions.size() > 1) {
     root = builder->Combine(how == ConditionalOperator::kOr ? Op::kOr : Op::kAnd, std::move(conditions));
   }
-  return expression::Condition::FromTree(builder->Take(root));
-}
-
-Status CheckOperatorNeeded(std::optional<ConditionalOperator> how, size_t conditions, std::string_view name) {
-  if (!how) return Ok{};
-  if (conditions == 0) {
-    return Invalid("ConditionalOperator cannot be used without Filter or Expected: " + std::string(name) +
-                   " is empty or null");
-  }
-  if (conditions == 1) {
-    return Invalid("ConditionalOperator can only be used when Filter or Expected has two or more elements");
-  }
-  return Ok{};
+  return std::optional(expression::Condition::FromTree(builder->Take(root)));
 }
 
 // What one entry of Expected compares, once its four members have been found to go together.
@@ -231,35 +229,30 @@ Status CheckNotMixed(std::initializer_list<Parameter> legacy, std::initializer_l
 Result<std::optional<expression::Condition>> ConditionFromExpected(
     const std::optional<ExpectedAttributes>& expected,
     std::optional<ConditionalOperator> conditional_operator) {
-  size_t count = expected ? expected->size() : 0;
-  HF_CHECK_OK(CheckOperatorNeeded(conditional_operator, count, "Expected"));
-  if (count == 0) return std::optional<expression::Condition>();
+  static const ExpectedAttributes kNone;
   TreeBuilder builder;
   std::vector<NodeId> conditions;
-  for (const auto& [attribute, entry] : *expected) {
+  for (const auto& [attribute, entry] : expected ? *expected : kNone) {
     HF_CHECK_OK(CheckName(attribute));
     HF_TRY(Expectation expectation, ReadExpectation(attribute, entry));
     HF_CHECK_OK(CheckArguments(expectation.comparison, expectation.values));
     conditions.push_back(AddComparison(attribute, expectation.comparison, expectation.values, &builder));
   }
-  return std::optional(Joined(std::move(conditions), conditional_operator, &builder));
+  return Joined(std::move(conditions), conditional_operator, &builder);
 }
 
 Result<std::optional<expression::Condition>> ConditionFromFilter(
-    const std::optional<LegacyConditions>& filter, std::optional<ConditionalOperator> conditional_operator,
-    std::string_view name) {
-  size_t count = filter ? filter->size() : 0;
-  HF_CHECK_OK(CheckOperatorNeeded(conditional_operator, count, name));
-  if (count == 0) return std::optional<expression::Condition>();
+    const std::optional<LegacyConditions>& filter, std::optional<ConditionalOperator> conditional_operator) {
+  static const LegacyConditions kNone;
   TreeBuilder builder;
   std::vector<NodeId> conditions;
-  for (const auto& [attribute, condition] : *filter) {
+  for (const auto& [attribute, condition] : filter ? *filter : kNone) {
     HF_CHECK_OK(CheckName(attribute));
     std::vector<const SingleValue*> values = Pointers(condition.attribute_value_list);
     HF_CHECK_OK(CheckArguments(condition.comparison_operator, values));
     conditions.push_back(AddComparison(attribute, condition.comparison_operator, values, &builder));
   }
-  return std::optional(Joined(std::move(conditions), conditional_operator, &builder));
+  return Joined(std::move(conditions), conditional_operator, &builder);
 }
 
 Result<std::optional<expression::Update>> UpdateFromAttributes(

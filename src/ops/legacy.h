@@ -28,8 +28,7 @@ Result<std::optional<expression::Condition>> ConditionFromExpected(
     const std::optional<ExpectedAttributes>& expected,
     std::optional<ConditionalOperator> conditional_operator);
 Result<std::optional<expression::Condition>> ConditionFromFilter(
-    const std::optional<LegacyConditions>& filter, std::optional<ConditionalOperator> conditional_operator,
-    std::string_view name);
+    const std::optional<LegacyConditions>& filter, std::optional<ConditionalOperator> conditional_operator);
 Result<std::optional<expression::Update>> UpdateFromAttributes(
     const std::optional<AttributeUpdates>& updates);
 Result<std::vector<expression::KeyCondition>> KeyConditionsFrom(const LegacyConditions& conditions);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "ops/constraints.h"
 #include "ops/projection.h"
 
 namespace holdfast::ops {
@@ -63,29 +64,31 @@ Result<Target> OpenTarget(Context& context, const std::string& table, const std:
   return target;
 }
 
-Status CheckSelect(std::optional<Select> select, Projected projected, bool has_index, std::string_view what) {
+Status CheckSelect(std::optional<Select> select, Projected projected, bool has_index, Reader reader) {
   if (!select) return Ok{};
+  std::string prefix = reader == Reader::kQuery ? "1 validation error detected: " : "";
   bool has_projection = projected.by_expression || projected.by_names;
   if (has_projection && *select != Select::kSpecificAttributes) {
-    return ValidationError("Cannot specify the " +
-                           std::string(projected.by_expression ? "ProjectionExpression" : "AttributesToGet") +
+    return ValidationError(prefix + "Cannot specify the " +
+                           (projected.by_expression ? "ProjectionExpression" : "AttributesToGet") +
                            " when choosing to get " +
                            std::string(*select == Select::kCount ? "only the Count" : NameOf(*select)));
   }
   if (!has_projection && *select == Select::kSpecificAttributes) {
-    std::string message =
-        "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES";
-    return ValidationError(what == "Querying" ? "1 validation error detected: " + message : message);
+    return ValidationError(
+        prefix +
+        "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES");
   }
   if (!has_index && *select == Select::kAllProjectedAttributes) {
-    return ValidationError("ALL_PROJECTED_ATTRIBUTES can be used only when " + std::string(what) +
-                           " using an IndexName");
+    // A Scan says "Querying" too.
+    return ValidationError(prefix +
+                           "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName");
   }
   return Ok{};
 }
 
 Result<Shape> ChooseShape(const Target& target, std::optional<Select> select,
-                          const expression::Projection* projection, const expression::Condition* filter) {
+                          const expression::Projection* projection) {
   Shape shape;
   shape.count_only = select == Select::kCount;
   if (target.index == nullptr || target.index->projection == ProjectionType::kAll) return shape;
@@ -100,18 +103,12 @@ Result<Shape> ChooseShape(const Target& target, std::optional<Select> select,
           index.name + " because its projection type is not ALL");
     }
     if (!missing.empty()) {
-      std::string names;
-      for (const std::string& name : missing) names.append(names.empty() ? "" : ", ").append(name);
       return ValidationError("One or more parameter values were invalid: Global secondary index " +
-                             index.name + " does not project [" + names + "]");
+                             index.name + " does not project " + JavaText(missing));
     }
     return shape;
   }
   shape.fetch_base = wants_all || !missing.empty();
-  if (filter != nullptr) {
-    filter->ForEachPath(
-        [&](const expression::Path& path) { shape.fetch_base |= !index.Projects(path[0].name); });
-  }
   return shape;
 }
 
@@ -243,6 +240,7 @@ class PageReader {
       page_bytes += PageBytes(stored.view(), target_.schema());
       part_bytes_[PartOf(it->key())] += stored.size;
       if (scanned == spec_.limit || page_bytes >= limits::kPageBytesMax) {
+        if (spec_.single) break;
         page_.last_evaluated_key = LastKey(target_, stored.view());
         last_part_ = PartOf(it->key());
         break;

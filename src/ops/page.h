@@ -30,12 +30,14 @@ struct Target {
 Result<Target> OpenTarget(Context& context, const std::string& table, const std::optional<std::string>& index,
                           bool consistent_read);
 
-// Which attributes come back. `what` is "Querying" or "Scanning".
+// The two operations word some refusals differently.
+enum class Reader : uint8_t { kQuery, kScan };
+// Which attributes come back.
 struct Projected {
   bool by_expression;
   bool by_names;
 };
-Status CheckSelect(std::optional<Select> select, Projected projected, bool has_index, std::string_view what);
+Status CheckSelect(std::optional<Select> select, Projected projected, bool has_index, Reader reader);
 // What an index cannot give: DynamoDB refuses it for a global index, and reads the base table for a local
 // one.
 struct Shape {
@@ -43,13 +45,12 @@ struct Shape {
   bool fetch_base = false;  // a local index lacks attributes that were asked for
 };
 Result<Shape> ChooseShape(const Target& target, std::optional<Select> select,
-                          const expression::Projection* projection, const expression::Condition* filter);
+                          const expression::Projection* projection);
 
 // What is wrong with an ExclusiveStartKey before any table is known.
 Status CheckStartValues(const std::optional<Item>& start);
 // The key after which the page starts. DynamoDB looks at the parts of an ExclusiveStartKey one by one, and a
 // Query looks at its conditions in between: so these are steps, to be taken in order.
-enum class Reader : uint8_t { kQuery, kScan };
 // 1. It has as many attributes as the target has key attributes.
 Status CheckStartCount(const Target& target, const Item& start, Reader reader);
 // 2. An attribute of the key that is read by.
@@ -61,6 +62,7 @@ Item LastKey(const Target& target, value::MapView item);
 
 struct PageSpec {
   storage::Range range;
+  bool single = false;  // at most one item can be there: nothing ever follows
   bool forward = true;
   std::optional<std::string> start_after;  // storage key
   size_t limit = SIZE_MAX;

@@ -1,4 +1,7 @@
+#include <set>
+
 #include "expression/key_condition.h"
+#include "ops/constraints.h"
 #include "ops/key_range.h"
 #include "ops/legacy.h"
 #include "ops/operations.h"
@@ -37,13 +40,12 @@ Result<Parsed> Validate(const QueryRequest& request) {
   HF_CHECK_OK(scope.CheckUsable(any_value || request.projection_expression, any_value,
                                 "FilterExpression and KeyConditionExpression are null"));
   Parsed parsed;
-  HF_TRY(parsed.filter,
-         ConditionFromFilter(request.query_filter, request.conditional_operator, "QueryFilter"));
+  HF_TRY(parsed.filter, ConditionFromFilter(request.query_filter, request.conditional_operator));
   HF_TRY(parsed.projection, ProjectionFromNames(request.attributes_to_get));
   HF_CHECK_OK(CheckStartValues(request.exclusive_start_key));
   HF_CHECK_OK(CheckSelect(request.select,
                           {request.projection_expression.has_value(), request.attributes_to_get.has_value()},
-                          request.index_name.has_value(), "Querying"));
+                          request.index_name.has_value(), Reader::kQuery));
   if (!request.key_condition_expression && !request.key_conditions) {
     return ValidationError(
         "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.");
@@ -73,11 +75,13 @@ Result<Parsed> Validate(const QueryRequest& request) {
   return parsed;
 }
 
-// What the key conditions decide is not for the filter.
+// What the key conditions decide is not for the filter, nor is what the index does not hold. (A Scan may
+// filter by the latter: it finds the attribute missing.)
 Status CheckFilter(const Target& target, const QueryRequest& request, const expression::Condition* filter) {
   if (filter == nullptr) return Ok{};
   TargetKeys keys = KeysOf(target);
   Status status = Ok{};
+  std::set<std::string> unprojected;
   filter->ForEachPath([&](const expression::Path& path) {
     for (const auto* part : {&keys.partition, &keys.sort}) {
       for (const KeyAttribute& attribute : *part) {
@@ -92,8 +96,13 @@ Status CheckFilter(const Target& target, const QueryRequest& request, const expr
         }
       }
     }
+    if (target.index != nullptr && !target.index->Projects(path[0].name)) unprojected.insert(path[0].name);
   });
-  return status;
+  HF_CHECK_OK(status);
+  if (unprojected.empty()) return Ok{};
+  return ValidationError("One or more parameter values were invalid: Secondary index " + target.index->name +
+                         " does not project one or more filter attributes: " +
+                         JavaText(std::vector(unprojected.begin(), unprojected.end())));
 }
 
 bool IsWithin(const storage::Range& range, const std::string& key) {
@@ -132,24 +141,24 @@ Result<QueryResponse> Perform(Context& context, const QueryRequest& request) {
   HF_TRY(Target target, OpenTarget(context, request.table_name, request.index_name, consistent));
 
   PageSpec spec;
+  spec.single = target.index == nullptr && !target.schema().sort;
   const Item* given = PointerTo(request.exclusive_start_key);
   if (given != nullptr) HF_CHECK_OK(CheckStartCount(target, *given, Reader::kQuery));
   HF_TRY(spec.range, KeyRange(target, parsed.key_conditions, given));
   std::optional<std::string> start;
   if (given != nullptr) {
     HF_TRY(start, StartKey(target, *given));
-    if (target.index == nullptr && !target.schema().sort) {
+    if (spec.single) {
       // A partition of one item has nothing to go on from.
-      return ValidationError(
-          "The provided exclusive start key is invalid: ExclusiveStartKey: the table has no sort key");
+      return ValidationError("The provided exclusive start key is invalid: ExclusiveStartKey: " +
+                             JavaText(*given));
     }
     HF_CHECK_OK(CheckStartWithin(target, parsed, *given, spec.range, *start));
   }
   spec.start_after = std::move(start);
   HF_CHECK_OK(CheckProjectionPaths(target.schema(), PointerTo(parsed.projection)));
   HF_CHECK_OK(CheckFilter(target, request, PointerTo(parsed.filter)));
-  HF_TRY(spec.shape,
-         ChooseShape(target, request.select, PointerTo(parsed.projection), PointerTo(parsed.filter)));
+  HF_TRY(spec.shape, ChooseShape(target, request.select, PointerTo(parsed.projection)));
   HF_CHECK_OK(CheckConditionPaths(target.schema(), PointerTo(parsed.filter)));
   spec.forward = request.scan_index_forward.value_or(true);
   if (request.limit) spec.limit = static_cast<size_t>(*request.limit);

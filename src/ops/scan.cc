@@ -45,14 +45,13 @@ Result<Parsed> Validate(const ScanRequest& request) {
   Parsed parsed;
   if (!any) {
     HF_TRY(parsed.projection, ProjectionFromNames(request.attributes_to_get));
-    HF_TRY(parsed.filter,
-           ConditionFromFilter(request.scan_filter, request.conditional_operator, "ScanFilter"));
+    HF_TRY(parsed.filter, ConditionFromFilter(request.scan_filter, request.conditional_operator));
   }
   HF_CHECK_OK(CheckStartValues(request.exclusive_start_key));
   HF_CHECK_OK(CheckSegments(request));
   HF_CHECK_OK(CheckSelect(request.select,
                           {request.projection_expression.has_value(), request.attributes_to_get.has_value()},
-                          request.index_name.has_value(), "Scanning"));
+                          request.index_name.has_value(), Reader::kScan));
   if (!any) return parsed;
   HF_CHECK_OK(scope.CheckMaps());
   HF_TRY(parsed.filter, ParseOptional("FilterExpression", request.filter_expression, &scope));
@@ -89,11 +88,10 @@ Result<ScanResponse> Perform(Context& context, const ScanRequest& request) {
       for (const auto& key : target.index->partition) HF_CHECK_OK(CheckStartAttribute(key, given, true));
       for (const auto& key : target.index->sort) HF_CHECK_OK(CheckStartAttribute(key, given, false));
     }
-    if (auto shape = ChooseShape(target, request.select, nullptr, nullptr); !shape) return shape.error();
+    if (auto shape = ChooseShape(target, request.select, nullptr); !shape) return shape.error();
     HF_TRY(start, StartKey(target, given));
   }
-  HF_TRY(spec.shape,
-         ChooseShape(target, request.select, PointerTo(parsed.projection), PointerTo(parsed.filter)));
+  HF_TRY(spec.shape, ChooseShape(target, request.select, PointerTo(parsed.projection)));
   if (start) HF_CHECK_OK(CheckSegmentStart(request, *start, spec.range));
   spec.start_after = std::move(start);
   HF_CHECK_OK(CheckProjectionPaths(target.schema(), PointerTo(parsed.projection)));
