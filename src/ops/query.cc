@@ -80,25 +80,19 @@ Result<Parsed> Validate(const QueryRequest& request) {
 Status CheckFilter(const Target& target, const QueryRequest& request, const expression::Condition* filter) {
   if (filter == nullptr) return Ok{};
   TargetKeys keys = KeysOf(target);
-  Status status = Ok{};
-  std::set<std::string> unprojected;
+  std::set<std::string> names, unprojected;
   filter->ForEachPath([&](const expression::Path& path) {
-    for (const auto* part : {&keys.partition, &keys.sort}) {
-      for (const KeyAttribute& attribute : *part) {
-        if (status && attribute.name == path[0].name) {
-          status = ValidationError(
-              (request.filter_expression
-                   ? "Filter Expression can only contain non-primary key attributes: Primary key "
-                     "attribute: "
-                   : "QueryFilter can only contain non-primary key attributes: Primary key "
-                     "attribute: ") +
-              attribute.name);
-        }
-      }
-    }
+    names.insert(path[0].name);
     if (target.index != nullptr && !target.index->Projects(path[0].name)) unprojected.insert(path[0].name);
   });
-  HF_CHECK_OK(status);
+  for (const auto* part : {&keys.partition, &keys.sort}) {
+    for (const KeyAttribute& attribute : *part) {
+      if (!names.contains(attribute.name)) continue;
+      return ValidationError(
+          std::string(request.filter_expression ? "Filter Expression" : "QueryFilter") +
+          " can only contain non-primary key attributes: Primary key attribute: " + attribute.name);
+    }
+  }
   if (unprojected.empty()) return Ok{};
   return ValidationError("One or more parameter values were invalid: Secondary index " + target.index->name +
                          " does not project one or more filter attributes: " +

@@ -60,6 +60,19 @@ def test_a_query_does_not_filter_by_what_its_index_does_not_hold(dynamodb, index
     )
 
 
+def test_a_filter_by_the_whole_key_is_refused_for_the_partition_key(dynamodb, indexed):
+    message = refusal(
+        dynamodb.query,
+        TableName=indexed,
+        KeyConditionExpression="p = :v",
+        FilterExpression="s = :v AND p = :v",
+        ExpressionAttributeValues={":v": {"S": "k"}},
+    )
+    assert message == (
+        "Filter Expression can only contain non-primary key attributes: Primary key attribute: p"
+    )
+
+
 def test_a_scan_of_an_index_finds_nothing_by_what_the_index_does_not_hold(dynamodb, indexed):
     values = {":b": {"S": "b"}}
     answer = dynamodb.scan(
