@@ -27,7 +27,7 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
           "shared by all writes that arrive together. interval: a crash of the process; a power cut may take "
           "the last --sync-interval-ms. none: a clean shutdown only")
       ->transform(CLI::CheckedTransformer(durabilities, CLI::ignore_case))
-      ->default_str("sync");
+      ->option_text("{sync,interval,none}=sync");  // the transformer's own text holds the enum's raw bytes
   serve->add_option("--sync-interval-ms", config->store.sync_interval_millis, "With --durability interval")
       ->capture_default_str();
   serve->add_option("--cache-bytes", config->store.cache_bytes, "Memory for blocks read from disk")
