@@ -1,23 +1,32 @@
 // AttributeValue and Item: DynamoDB's data, for C++ callers.
 //
-//   Item song{{"Artist", "Acme Band"}, {"Year", 2024}, {"Genres", AttributeValue::StringSet({"pop",
-//   "folk"})}}; song.Set("Plays", 17); std::optional<AttributeValue> year = song.Get("Year"); if (year)
-//   year->AsInt64();
+//   Item song{{"Artist", "Acme Band"}, {"Year", 2024}, {"Score", 0.5}, {"Live", true}};
+//   song.Set("Genres", AttributeValue::StringSet({"pop", "folk"}));
+//   song.Set("Length", AttributeValue::Number("247.30"));  // a number of up to 38 digits, as text
+//   if (std::optional<AttributeValue> year = song.Get("Year")) Use(year->AsInt64());
 //
 // An Item owns one contiguous buffer in the form that the database stores (docs/format.md), so reading an
-// item and writing it back copies bytes and parses nothing. AttributeValue is a convenience built on demand.
+// item and writing it back copies bytes and parses nothing. AttributeValue is a convenience built on demand:
+// Get gives a copy that lives on its own, and changing it does not change the item.
 //
-// Thread safety: const methods may be called concurrently; a writer needs the object to itself.
+// Errors: building never fails on the spot. An item made from something DynamoDB has no place for (a text
+// that is no number, an empty set, too deep a nesting) says so in defect(), and every operation that is given
+// it refuses it in the same words.
+//
+// Thread safety: const methods may be called concurrently; a writer needs the object to itself. Copies share
+// nothing that changes.
 #pragma once
 
+#include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -29,6 +38,12 @@ namespace holdfast {
 
 class AttributeValue;
 using AttributeMap = std::map<std::string, AttributeValue, std::less<>>;
+
+// The C++ integers that are numbers: bool has a type of its own, and a char is more likely meant as text.
+template <class T>
+concept NumberLike =
+    std::integral<T> && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
+    !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>;
 
 // One of DynamoDB's ten types. Numbers are kept as text and lose nothing; a text that is no number is noticed
 // when the value enters an Item.
@@ -49,15 +64,15 @@ class HOLDFAST_EXPORT AttributeValue {
     kMap = 10,
   };
 
-  AttributeValue() = default;                                                                // NULL
-  AttributeValue(std::nullptr_t) {}                                                          // NOLINT
-  AttributeValue(bool value) : type_(value ? Type::kTrue : Type::kFalse) {}                  // NOLINT
-  AttributeValue(const char* text) : type_(Type::kString), data_(std::string(text)) {}       // NOLINT
-  AttributeValue(std::string text) : type_(Type::kString), data_(std::move(text)) {}         // NOLINT
-  AttributeValue(std::string_view text) : type_(Type::kString), data_(std::string(text)) {}  // NOLINT
-  template <class Integer>
-  requires std::is_integral_v<Integer> &&(!std::is_same_v<Integer, bool>)AttributeValue(Integer value)
-      : type_(Type::kNumber), data_(std::to_string(value)) {}  // NOLINT
+  // Only what says its type converts by itself: a pointer is no bool, and a char is no number.
+  AttributeValue() = default;                                                                    // NULL
+  AttributeValue(std::nullptr_t) {}                                                              // NOLINT
+  AttributeValue(std::same_as<bool> auto value) : type_(value ? Type::kTrue : Type::kFalse) {}   // NOLINT
+  AttributeValue(const char* text) : type_(Type::kString), data_(std::string(text)) {}           // NOLINT
+  AttributeValue(std::string text) : type_(Type::kString), data_(std::move(text)) {}             // NOLINT
+  AttributeValue(std::string_view text) : type_(Type::kString), data_(std::string(text)) {}      // NOLINT
+  AttributeValue(NumberLike auto value) : type_(Type::kNumber), data_(std::to_string(value)) {}  // NOLINT
+  AttributeValue(std::same_as<double> auto value) : AttributeValue(Number(value)) {}             // NOLINT
 
   static AttributeValue Number(std::string text) { return {Type::kNumber, std::move(text)}; }
   // The shortest decimal that reads back as `value`. NaN and infinities are no DynamoDB numbers.
@@ -78,15 +93,17 @@ class HOLDFAST_EXPORT AttributeValue {
   Type type() const { return type_; }
   bool is_null() const { return type_ == Type::kNull; }
 
-  // Each accessor requires its type; AsText serves S, N (canonical when it comes from the database) and B.
-  bool AsBool() const { return type_ == Type::kTrue; }
+  // Requires: the type that the accessor is for; the wrong one throws std::bad_variant_access. AsText serves
+  // S, N (canonical when it comes from the database) and B. What is returned by reference lives as long as
+  // this value.
+  bool AsBool() const { return type_ == Type::kTrue; }  // false for whatever is no BOOL
   const std::string& AsText() const { return std::get<std::string>(data_); }
   const std::vector<std::string>& AsSet() const { return std::get<std::vector<std::string>>(data_); }
   const std::vector<AttributeValue>& AsList() const;
   const AttributeMap& AsMap() const;
   // Empty when this is no number, has a fraction, or does not fit.
   std::optional<int64_t> AsInt64() const;
-  // Nearest double. Requires a number.
+  // The nearest double, 0 for a text that is no number. Requires: type() == kNumber.
   double AsDouble() const;
 
   // Sets compare as sets, numbers as numbers: what DynamoDB calls equal.
@@ -102,6 +119,7 @@ class HOLDFAST_EXPORT AttributeValue {
   Data data_;
 };
 
+// Attributes by name, with nothing said about keys: what PutItem stores, what names a key, what reads return.
 class HOLDFAST_EXPORT Item {
  public:
   Item();
@@ -113,12 +131,15 @@ class HOLDFAST_EXPORT Item {
   // `flat` may hold what could be read of it.
   static Item Defective(Error why, std::string flat = {});
 
+  // How many attributes there are. SizeBytes() is what they weigh.
   size_t size() const;
   bool empty() const { return size() == 0; }
   bool Has(std::string_view name) const;
+  // Empty when there is no such attribute.
   std::optional<AttributeValue> Get(std::string_view name) const;
   // Adds or replaces one attribute. Linear in the size of the item.
   void Set(std::string_view name, const AttributeValue& value);
+  // Removing what is not there does nothing. Linear in the size of the item.
   void Remove(std::string_view name);
   AttributeMap ToMap() const;
 
@@ -130,6 +151,7 @@ class HOLDFAST_EXPORT Item {
   // Null when the item is sound.
   const Error* defect() const { return defect_.get(); }
 
+  // The same attributes with equal values, whatever the order in which they were set.
   friend bool operator==(const Item& a, const Item& b) { return a.flat_ == b.flat_; }
 
  private:

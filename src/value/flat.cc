@@ -1,6 +1,7 @@
 #include "value/flat.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/base64.h"
 #include "base/limits.h"
@@ -462,13 +463,10 @@ using value::FlatWriter;
 using value::MapView;
 using value::Number;
 
+// By to_chars, as printf heeds the locale of the program that embeds us.
 AttributeValue AttributeValue::Number(double value) {
   char text[32];
-  for (int precision = 15; precision <= 17; ++precision) {
-    std::snprintf(text, sizeof text, "%.*g", precision, value);
-    if (std::strtod(text, nullptr) == value) break;
-  }
-  return Number(std::string(text));
+  return Number(std::string(text, std::to_chars(text, std::end(text), value).ptr));
 }
 
 AttributeValue AttributeValue::List(std::vector<AttributeValue> elements) {
@@ -496,7 +494,8 @@ std::optional<int64_t> AttributeValue::AsInt64() const {
 }
 
 double AttributeValue::AsDouble() const {
-  return std::strtod(AsText().c_str(), nullptr);
+  Result<value::Number> number = value::Number::Parse(AsText());
+  return number ? number->ToDouble() : 0;
 }
 
 bool operator==(const AttributeValue& a, const AttributeValue& b) {

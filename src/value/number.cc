@@ -1,7 +1,7 @@
 #include "value/number.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <cstring>
 
 #include "base/check.h"
@@ -253,7 +253,11 @@ bool Number::ToInt64(int64_t* out) const {
 }
 
 double Number::ToDouble() const {
-  return std::strtod(ToString().c_str(), nullptr);
+  // By from_chars, as strtod heeds the locale of the program that embeds us.
+  std::string text = ToString();
+  double nearest = 0;
+  std::from_chars(text.data(), text.data() + text.size(), nearest);
+  return nearest;
 }
 
 bool IsEncodedNumber(ByteView bytes) {
