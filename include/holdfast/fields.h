@@ -2,6 +2,12 @@
 // constraints the API puts on it. JSON in and out, constraint checks and their messages, and every generated
 // surface are made from these lists; nothing else names a field twice.
 //
+// A caller of Database needs none of this. A program that shows, logs or translates requests can walk them:
+//
+//   std::apply([&](const auto&... field) { (Show(field.name, request.*field.member), ...); }, T::Fields());
+//
+// (skipping Refused, which has a name and no member). A description looks like this:
+//
 //   struct DeleteRequest {
 //     Item key;
 //     static constexpr std::string_view kTypeName = "DeleteRequest";
@@ -11,16 +17,11 @@
 //   };
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <vector>
-
-#include "holdfast/export.h"
 
 namespace holdfast {
 
@@ -77,21 +78,5 @@ constexpr std::string_view NameOf(Enum value) {
   }
   return {};
 }
-
-// A constraint that was not kept. `order` is the place of the value in the request, field by field, so that
-// violations found while reading and those found afterwards come out in one order.
-struct Violation {
-  std::vector<int> order;
-  std::string text;    // "Value '0' at 'limit' failed to satisfy constraint: …"
-  bool alone = false;  // reported on its own, whatever else is wrong
-  bool plain = false;  // reported as it stands, without "1 validation error detected: "
-};
-
-struct Violations {
-  std::vector<Violation> list;
-  std::string_view refused;  // the first parameter this version does not act on; empty: none
-
-  bool empty() const { return list.empty() && refused.empty(); }
-};
 
 }  // namespace holdfast

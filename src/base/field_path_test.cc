@@ -1,4 +1,4 @@
-#include "holdfast/field_path.h"
+#include "base/field_path.h"
 
 #include <gtest/gtest.h>
 

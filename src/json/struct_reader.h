@@ -17,7 +17,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "holdfast/field_path.h"
+#include "base/field_path.h"
 #include "holdfast/fields.h"
 #include "holdfast/ops/common.h"
 #include "holdfast/ops/legacy.h"

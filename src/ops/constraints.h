@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "holdfast/field_path.h"
+#include "base/field_path.h"
 #include "holdfast/fields.h"
 #include "holdfast/result.h"
 #include "holdfast/value.h"

@@ -4,6 +4,7 @@
 // what everybody outside this layer calls.
 #pragma once
 
+#include "base/field_path.h"
 #include "holdfast/ops/batch_get_item.h"
 #include "holdfast/ops/batch_write_item.h"
 #include "holdfast/ops/create_table.h"

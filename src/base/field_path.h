@@ -10,11 +10,27 @@
 
 namespace holdfast {
 
+// A constraint that was not kept. `order` is the place of the value in the request, field by field, so that
+// violations found while reading and those found afterwards come out in one order.
+struct Violation {
+  std::vector<int> order;
+  std::string text;    // "Value '0' at 'limit' failed to satisfy constraint: …"
+  bool alone = false;  // reported on its own, whatever else is wrong
+  bool plain = false;  // reported as it stands, without "1 validation error detected: "
+};
+
+struct Violations {
+  std::vector<Violation> list;
+  std::string_view refused;  // the first parameter this version does not act on; empty: none
+
+  bool empty() const { return list.empty() && refused.empty(); }
+};
+
 // Built up and taken down while a request is walked:
 //   path.Push(2, "KeySchema"); path.PushElement(0); path.Push(1, "KeyType");   →  keySchema.1.member.keyType
 // Walking is cheap; texts are made only when something is wrong. Names are not copied: they must outlive the
 // walk.
-class HOLDFAST_EXPORT FieldPath {
+class FieldPath {
  public:
   void Push(int position, std::string_view wire_name) { steps_.push_back({position, wire_name, false}); }
   void PushElement(int position) { steps_.push_back({position, {}, true}); }
