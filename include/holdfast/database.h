@@ -4,13 +4,13 @@
 //
 //   auto db = holdfast::Database::Open({.directory = "./data"});
 //   if (!db) return Fail(db.error());
-//   (*db)->CreateTable({.table_name = "Music",
-//                       .key_schema = {{"Artist", holdfast::KeyType::kHash}},
-//                       .attribute_definitions = {{"Artist", holdfast::ScalarAttributeType::kString}},
-//                       .billing_mode = holdfast::BillingMode::kPayPerRequest});
-//   (*db)->PutItem({.table_name = "Music", .item = {{"Artist", "Acme Band"}, {"Year", 2024}}});
+//   auto created = (*db)->CreateTable({.table_name = "Music",
+//                                      .key_schema = {{"Artist", holdfast::KeyType::kHash}},
+//                                      .attribute_definitions = {{"Artist"}},  // a string unless told
+//                                      .billing_mode = holdfast::BillingMode::kPayPerRequest});
+//   auto put = (*db)->PutItem({.table_name = "Music", .item = {{"Artist", "Acme Band"}, {"Year", 2024}}});
 //   auto got = (*db)->GetItem({.table_name = "Music", .key = {{"Artist", "Acme Band"}}});
-//   if (got && got->item) got->item->Get("Year")->AsInt64();
+//   if (got && got->item) Use(got->item->Get("Year")->AsInt64());
 //
 // Each operation takes the request structs of holdfast/ops/ and does what the DynamoDB operation of that name
 // does, with the same refusals in the same words (docs/compatibility.md lists the differences). A call that
@@ -21,8 +21,15 @@
 // faster than one. Isolation: conditional writes are linearizable per item; transactions are serializable; a
 // Query or Scan page and a BatchGetItem read one state.
 //
-// Thread safety: every method may be called from any thread at any time. The destructor needs all calls to
-// have returned; it waits for background work and leaves the store closed.
+// Thread safety: every method may be called from any thread at any time, and blocks that thread until the
+// answer is there. The destructor needs all calls to have returned; it waits for background work and leaves
+// the store closed.
+//
+// Ownership: the caller owns the Database, and one process has a directory open at a time. Requests are only
+// read during the call; responses own all they hold and outlive the Database. Results are described in
+// holdfast/result.h, values in holdfast/value.h, requests in holdfast/ops/common.h.
+//
+// samples/embed/ is a small program to start from.
 #pragma once
 
 #include <memory>
@@ -55,6 +62,7 @@
 
 namespace holdfast {
 
+// An open store. Opening takes a moment and memory (Options::cache_bytes): open one and share it.
 class HOLDFAST_EXPORT Database {
  public:
   // Opens the store at options.directory, creating it unless told not to, or a new one in memory.

@@ -1,4 +1,8 @@
-// How to open a database.
+// How to open a database. The defaults are meant to be kept: give a directory, or nothing for a database in
+// memory.
+//
+//   holdfast::Database::Open({.directory = "./data"});
+//   holdfast::Database::Open({});
 #pragma once
 
 #include <cstddef>
@@ -26,8 +30,10 @@ struct Options {
   // what a program wants that expects its data to be there.
   bool create_if_missing = true;
 
+  // What is promised of a write when its call returns. The price of kSync is one sync of the disk per group
+  // of concurrent writes; a program that writes from one thread pays it per write.
   Durability durability = Durability::kSync;
-  int64_t sync_interval_millis = 1000;
+  int64_t sync_interval_millis = 1000;  // for kInterval
 
   // Memory for blocks of data read from disk, with their filters and indexes. A working set that fits is
   // served without touching the disk; beyond it each read of a cold item costs one disk read. Leave it alone

@@ -5,10 +5,17 @@
 //   Use(got->item);
 //
 // A Result holds either a value or an Error. Status is a Result that has no value to give. Both are
-// [[nodiscard]]: an ignored failure does not compile (warnings are errors here). No exceptions cross this
-// API.
+// [[nodiscard]], so the compiler warns about an ignored failure. The method names are std::expected's.
+// The library throws nothing but std::bad_alloc, and std::bad_variant_access when value() is asked of an
+// error or error() of a value; operator* and -> check nothing.
 //
-// Inside the library two macros keep the happy path readable:
+// error().code() says what can be done, error().message() is for people, and error().detail() holds what some
+// codes bring along:
+//
+//   if (got.error().code() == holdfast::ErrorCode::kTransactionCanceled)
+//     for (const holdfast::CancellationReason& reason : got.error().detail()->reasons) Use(reason.code);
+//
+// Two macros keep the happy path readable in functions that return a Result themselves:
 //   HF_TRY(auto item, Load(key));      // returns the Error to our caller, or binds `item`
 //   HF_CHECK_OK(Validate(request));    // the same for a Status
 //

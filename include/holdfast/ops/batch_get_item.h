@@ -1,4 +1,8 @@
-// BatchGetItem: up to 100 items by key, from any tables.
+// BatchGetItem: up to 100 items by key, from any tables. Keys without an item are left out of the answer,
+// which is in no particular order.
+//
+//   auto got = db->BatchGetItem({.request_items = {{"Music", {.keys = {first, second}}}}});
+//   if (got) for (const holdfast::Item& item : got->responses["Music"]) Use(item);
 #pragma once
 
 #include "holdfast/ops/common.h"

@@ -1,4 +1,8 @@
 // BatchWriteItem: up to 25 puts and deletes, each on its own: there are no conditions and no common fate.
+//
+//   auto wrote = db->BatchWriteItem({.request_items = {{"Music", {{.put_request = {{.item = first}}},
+//                                                                 {.delete_request = {{.key = second}}}}}}});
+//   if (wrote && !wrote->unprocessed_items.empty()) TryAgainWith(wrote->unprocessed_items);
 #pragma once
 
 #include "holdfast/ops/common.h"

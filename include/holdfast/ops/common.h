@@ -1,4 +1,20 @@
-// What several operations share: capacity figures, return options, and what errors carry.
+// What several operations share: expressions, return options, capacity figures, and what errors carry.
+//
+// The requests in this folder are plain structs with the members of the DynamoDB request of the same name, in
+// snake_case. What the API makes optional is a std::optional here: leave it out and the API's default holds.
+// Designated initializers read best:
+//
+//   auto done = db->UpdateItem({.table_name = "Jobs",
+//                               .key = {{"Id", "7"}},
+//                               .update_expression = "SET #s = :s",
+//                               .condition_expression = "attribute_exists(Id)",
+//                               .expression_attribute_names = {{{"#s", "Status"}}},
+//                               .expression_attribute_values = {{{":s", "done"}}}});
+//
+// (With -Wextra, GCC 12 warns about the members left out; -Wno-missing-field-initializers silences it.)
+//
+// kTypeName and Fields() describe a struct to the library itself; a caller does not need them. A struct owns
+// all it holds. Thread safety: as for any struct; operations only read the request they are given.
 #pragma once
 
 #include <map>
@@ -17,6 +33,7 @@ inline constexpr Rules kTableRules{.required = true, .table_name = TableNameRule
 inline constexpr Rules kArnRules{.required = true, .length_max = 1283, .table_name = TableNameRule::kArn};
 inline constexpr Rules kIndexNameRules{.length_min = 3, .length_max = 255, .pattern = kNamePattern};
 
+// Whether the answer tells what the operation would cost on AWS: in total, or also by table and index.
 enum class ReturnConsumedCapacity : unsigned char { kNone, kTotal, kIndexes };
 template <>
 struct EnumNames<ReturnConsumedCapacity> {
@@ -26,6 +43,7 @@ struct EnumNames<ReturnConsumedCapacity> {
       {ReturnConsumedCapacity::kNone, "NONE"}};
 };
 
+// Whether a write answers how large the item's partition is; only for tables with local secondary indexes.
 enum class ReturnItemCollectionMetrics : unsigned char { kNone, kSize };
 template <>
 struct EnumNames<ReturnItemCollectionMetrics> {
@@ -33,6 +51,7 @@ struct EnumNames<ReturnItemCollectionMetrics> {
       {ReturnItemCollectionMetrics::kSize, "SIZE"}, {ReturnItemCollectionMetrics::kNone, "NONE"}};
 };
 
+// What a write answers of the item: nothing, all of it, or only what an update touched, before or after.
 enum class ReturnValue : unsigned char { kNone, kAllOld, kUpdatedOld, kAllNew, kUpdatedNew };
 template <>
 struct EnumNames<ReturnValue> {
@@ -44,6 +63,7 @@ struct EnumNames<ReturnValue> {
       {ReturnValue::kUpdatedNew, "UPDATED_NEW"}};
 };
 
+// Whether a failed condition brings along the item it failed on, in ErrorDetail or CancellationReason.
 enum class ReturnValuesOnConditionCheckFailure : unsigned char { kNone, kAllOld };
 template <>
 struct EnumNames<ReturnValuesOnConditionCheckFailure> {
@@ -52,6 +72,7 @@ struct EnumNames<ReturnValuesOnConditionCheckFailure> {
       {ReturnValuesOnConditionCheckFailure::kNone, "NONE"}};
 };
 
+// What Query and Scan return of each item. The default is all that the table or the index holds of it.
 enum class Select : unsigned char { kAllAttributes, kAllProjectedAttributes, kSpecificAttributes, kCount };
 template <>
 struct EnumNames<Select> {
@@ -70,8 +91,10 @@ class ExpressionValues : public Item {
   ExpressionValues() = default;
   ExpressionValues(Item item) : Item(std::move(item)) {}  // NOLINT
 };
+// The attribute names that expressions refer to as #name, for reserved words and names with dots.
 using ExpressionNames = std::map<std::string, std::string>;
 
+// What was consumed by one table or index, in capacity units as AWS counts them.
 struct Capacity {
   std::optional<double> capacity_units;
   std::optional<double> read_capacity_units;
@@ -85,6 +108,7 @@ struct Capacity {
   }
 };
 
+// What an operation consumed of one table.
 struct ConsumedCapacity {
   std::string table_name;
   double capacity_units = 0;
@@ -119,11 +143,12 @@ struct ItemCollectionMetrics {
   }
 };
 
-// Why one action of a cancelled transaction was not carried out; "None" when it was not to blame.
+// Why one action of a cancelled transaction was not carried out: "ConditionalCheckFailed",
+// "TransactionConflict", "ValidationError" and so on, or "None" when it was not to blame.
 struct CancellationReason {
   std::string code = "None";
   std::optional<std::string> message;
-  std::optional<Item> item;
+  std::optional<Item> item;  // when the action asked for it
 
   static constexpr std::string_view kTypeName = "CancellationReason";
   static constexpr auto Fields() {
@@ -132,6 +157,7 @@ struct CancellationReason {
   }
 };
 
+// What Error::detail() points to. Lives as long as a copy of the error does.
 struct ErrorDetail {
   std::optional<Item> item;                 // ConditionalCheckFailedException, when asked for
   std::vector<CancellationReason> reasons;  // TransactionCanceledException, one per action

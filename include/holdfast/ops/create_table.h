@@ -1,4 +1,13 @@
-// CreateTable. The table is usable when the call returns.
+// CreateTable: a name, one or two key attributes, and the indexes. The table is usable when the call returns.
+//
+//   using holdfast::KeyType, holdfast::ScalarAttributeType;
+//   auto created = db->CreateTable({.table_name = "Music",
+//                                   .key_schema = {{"Artist", KeyType::kHash}, {"Song", KeyType::kRange}},
+//                                   .attribute_definitions = {{"Artist", ScalarAttributeType::kString},
+//                                                             {"Song", ScalarAttributeType::kString}},
+//                                   .billing_mode = holdfast::BillingMode::kPayPerRequest});
+//
+// kResourceInUse: a table of that name is there already.
 #pragma once
 
 #include "holdfast/ops/table.h"
@@ -8,8 +17,10 @@ namespace holdfast {
 struct CreateTableRequest {
   std::string table_name;
   std::vector<KeySchemaElement> key_schema;
+  // The types of the attributes in the keys of the table and its indexes, and of no others.
   std::vector<AttributeDefinition> attribute_definitions;
   std::optional<BillingMode> billing_mode;
+  // With BillingMode::kProvisioned, which is the default. Nothing is throttled by it.
   std::optional<ProvisionedThroughput> provisioned_throughput;
   std::optional<std::vector<LocalSecondaryIndex>> local_secondary_indexes;
   std::optional<std::vector<GlobalSecondaryIndex>> global_secondary_indexes;

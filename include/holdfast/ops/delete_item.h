@@ -8,7 +8,7 @@ namespace holdfast {
 
 struct DeleteItemRequest {
   std::string table_name;
-  Item key;
+  Item key;  // the key attributes and no others
   std::optional<std::string> condition_expression;
   std::optional<ExpressionNames> expression_attribute_names;
   std::optional<ExpressionValues> expression_attribute_values;
@@ -38,7 +38,7 @@ struct DeleteItemRequest {
 };
 
 struct DeleteItemResponse {
-  std::optional<Item> attributes;
+  std::optional<Item> attributes;  // what was removed, if return_values asked for it
   std::optional<ConsumedCapacity> consumed_capacity;
   std::optional<ItemCollectionMetrics> item_collection_metrics;
 

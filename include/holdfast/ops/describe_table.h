@@ -1,4 +1,4 @@
-// DescribeTable.
+// DescribeTable: the schema of a table, its indexes and their state, how many items it holds and their size.
 #pragma once
 
 #include "holdfast/ops/table.h"

@@ -1,4 +1,4 @@
-// DescribeTimeToLive.
+// DescribeTimeToLive: which attribute says when an item expires, if any does.
 #pragma once
 
 #include "holdfast/ops/common.h"

@@ -1,4 +1,7 @@
 // GetItem: one item by its key.
+//
+//   auto got = db->GetItem({.table_name = "Users", .key = {{"Email", "a@b.c"}}});
+//   if (got && got->item) Use(*got->item);
 #pragma once
 
 #include "holdfast/ops/common.h"
@@ -8,7 +11,7 @@ namespace holdfast {
 
 struct GetItemRequest {
   std::string table_name;
-  Item key;
+  Item key;  // the key attributes and no others
   // Every read of this database is consistent; the flag decides what the read costs.
   std::optional<bool> consistent_read;
   std::optional<std::string> projection_expression;

@@ -1,11 +1,13 @@
-// The parameters from before expressions: still part of the API, still sent by old programs.
+// The parameters from before expressions: still part of the API, still sent by old programs. New programs use
+// expressions; a request that mixes the two is refused.
 #pragma once
 
 #include "holdfast/ops/common.h"
 
 namespace holdfast {
 
-// One attribute value in a request.
+// One attribute value in a request: an Item with a single attribute of no name, because a request's values
+// are kept in the stored form.
 class SingleValue : public Item {
  public:
   using Item::Item;

@@ -1,4 +1,4 @@
-// ListTables: names in order, 100 at a time.
+// ListTables: names in order, 100 at a time. The next page starts after last_evaluated_table_name.
 #pragma once
 
 #include "holdfast/ops/common.h"

@@ -1,4 +1,4 @@
-// ListTagsOfResource.
+// ListTagsOfResource: the tags of a table, by its ARN (TableDescription::table_arn).
 #pragma once
 
 #include "holdfast/ops/table.h"

@@ -1,4 +1,10 @@
 // PutItem: create an item, or replace the one with the same key.
+//
+//   auto put = db->PutItem({.table_name = "Users",
+//                           .item = {{"Email", "a@b.c"}, {"Name", "Ann"}},
+//                           .condition_expression = "attribute_not_exists(Email)"});
+//
+// kConditionalCheckFailed: the condition did not hold, and nothing was changed.
 #pragma once
 
 #include "holdfast/ops/common.h"
@@ -8,7 +14,7 @@ namespace holdfast {
 
 struct PutItemRequest {
   std::string table_name;
-  Item item;
+  Item item;  // with all key attributes
   std::optional<std::string> condition_expression;
   std::optional<ExpressionNames> expression_attribute_names;
   std::optional<ExpressionValues> expression_attribute_values;

@@ -1,4 +1,17 @@
 // Query: the items of one partition of a table or index, in order of the sort key, a page at a time.
+//
+//   holdfast::QueryRequest request{.table_name = "Music",
+//                                  .key_condition_expression = "Artist = :a AND begins_with(Song, :s)",
+//                                  .expression_attribute_values = {{{":a", "Acme Band"}, {":s", "H"}}}};
+//   do {
+//     auto page = db->Query(request);
+//     if (!page) return page.error();
+//     for (const holdfast::Item& item : *page->items) Use(item);
+//     request.exclusive_start_key = page->last_evaluated_key;
+//   } while (request.exclusive_start_key);
+//
+// A page is read from one state; the next page may see later writes. A page may be empty and yet have a next
+// one, when the filter dropped all it looked at.
 #pragma once
 
 #include "holdfast/ops/common.h"
@@ -16,8 +29,11 @@ struct QueryRequest {
   std::optional<ExpressionValues> expression_attribute_values;
   // Items to look at, before the filter. A page also ends at 1 MB.
   std::optional<int64_t> limit;
+  // The last_evaluated_key of the page before.
   std::optional<Item> exclusive_start_key;
+  // False: from the highest sort key down.
   std::optional<bool> scan_index_forward;
+  // Every read of this database is consistent; the flag decides what the read costs.
   std::optional<bool> consistent_read;
   std::optional<Select> select;
   std::optional<ReturnConsumedCapacity> return_consumed_capacity;
@@ -50,8 +66,8 @@ struct QueryRequest {
 
 struct QueryResponse {
   std::optional<std::vector<Item>> items;  // absent when only a count was asked for
-  int64_t count = 0;
-  int64_t scanned_count = 0;
+  int64_t count = 0;                       // items that passed the filter
+  int64_t scanned_count = 0;               // items looked at
   std::optional<Item> last_evaluated_key;  // where the next page starts; absent at the end
   std::optional<ConsumedCapacity> consumed_capacity;
 

@@ -1,5 +1,6 @@
 // Scan: all items of a table or index, a page at a time, in the order of their partitions' hashes. Segments
-// let several readers share the work.
+// let several readers share the work: each of the total_segments readers asks for its own segment, from 0,
+// and pages through it as with Query (holdfast/ops/query.h).
 #pragma once
 
 #include "holdfast/ops/common.h"
@@ -14,6 +15,7 @@ struct ScanRequest {
   std::optional<std::string> projection_expression;
   std::optional<ExpressionNames> expression_attribute_names;
   std::optional<ExpressionValues> expression_attribute_values;
+  // Items to look at, before the filter. A page also ends at 1 MB.
   std::optional<int64_t> limit;
   std::optional<int64_t> segment;
   std::optional<int64_t> total_segments;
@@ -49,9 +51,9 @@ struct ScanRequest {
 
 struct ScanResponse {
   std::optional<std::vector<Item>> items;  // absent when only a count was asked for
-  int64_t count = 0;
-  int64_t scanned_count = 0;
-  std::optional<Item> last_evaluated_key;
+  int64_t count = 0;                       // items that passed the filter
+  int64_t scanned_count = 0;               // items looked at
+  std::optional<Item> last_evaluated_key;  // where the next page starts; absent at the end
   std::optional<ConsumedCapacity> consumed_capacity;
 
   static constexpr std::string_view kTypeName = "ScanOutput";

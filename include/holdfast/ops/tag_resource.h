@@ -1,4 +1,4 @@
-// TagResource: add or replace tags of a table.
+// TagResource: add or replace tags of a table, by its ARN (TableDescription::table_arn).
 #pragma once
 
 #include "holdfast/ops/table.h"

@@ -1,4 +1,13 @@
 // TransactWriteItems: up to 100 actions on 100 items of any tables, all or none.
+//
+//   auto moved = db->TransactWriteItems(
+//       {.transact_items = {{.put = {{.table_name = "Paid", .item = order}}},
+//                           {.delete_action = {{.table_name = "Open",
+//                                               .key = key,
+//                                               .condition_expression = "attribute_exists(Id)"}}}},
+//        .client_request_token = token});
+//   if (!moved && moved.error().code() == holdfast::ErrorCode::kTransactionCanceled)
+//     Use(moved.error().detail()->reasons);  // one per action, in their order
 #pragma once
 
 #include "holdfast/ops/common.h"

@@ -1,4 +1,4 @@
-// UntagResource: remove tags of a table.
+// UntagResource: remove tags of a table, by its ARN (TableDescription::table_arn).
 #pragma once
 
 #include "holdfast/ops/common.h"

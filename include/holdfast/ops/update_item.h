@@ -1,4 +1,13 @@
 // UpdateItem: change attributes of an item, creating it when it is not there.
+//
+//   auto counted = db->UpdateItem({.table_name = "Counters",
+//                                  .key = {{"Name", "visits"}},
+//                                  .update_expression = "ADD Hits :one",
+//                                  .expression_attribute_values = {{{":one", 1}}},
+//                                  .return_values = holdfast::ReturnValue::kUpdatedNew});
+//   if (counted) Use(counted->attributes->Get("Hits")->AsInt64());
+//
+// Concurrent updates of one item happen one after the other; none is lost.
 #pragma once
 
 #include "holdfast/ops/common.h"
@@ -8,7 +17,7 @@ namespace holdfast {
 
 struct UpdateItemRequest {
   std::string table_name;
-  Item key;
+  Item key;  // the key attributes and no others
   std::optional<std::string> update_expression;
   std::optional<std::string> condition_expression;
   std::optional<ExpressionNames> expression_attribute_names;
@@ -41,7 +50,7 @@ struct UpdateItemRequest {
 };
 
 struct UpdateItemResponse {
-  std::optional<Item> attributes;
+  std::optional<Item> attributes;  // what return_values asked for
   std::optional<ConsumedCapacity> consumed_capacity;
   std::optional<ItemCollectionMetrics> item_collection_metrics;
 
