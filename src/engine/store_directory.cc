@@ -65,13 +65,14 @@ Status CheckFormat(const fs::path& format_file, const std::string& directory) {
 
 // Empty, or with what a creation that was cut short leaves before CURRENT names its first state.
 bool HoldsNoData(const fs::path& directory) {
-  for (const auto& entry : fs::directory_iterator(directory)) {
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(directory, failed)) {
     std::string name = entry.path().filename();
     bool harmless = name == kLockFile || name == "LOCK" || name == "IDENTITY" ||
                     name.starts_with("MANIFEST-") || name.ends_with(".dbtmp");
     if (!harmless) return false;
   }
-  return true;
+  return !failed;
 }
 
 }  // namespace
@@ -93,6 +94,7 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
   } else if (!create) {
     usable = Error(ErrorCode::kIo, "there is no store at " + directory);
   } else if (!HoldsNoData(path) && !fs::exists(path / "CURRENT", failed)) {
+    fs::remove(path / kLockFile, failed);  // it is not ours to leave something in
     usable = Error(ErrorCode::kIo, directory +
                                        " holds something that is not a holdfast store; name an empty or a "
                                        "new directory");
