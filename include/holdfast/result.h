@@ -111,6 +111,15 @@ inline Error ValidationError(std::string message) {
 HOLDFAST_EXPORT Error RequestError(std::string message);
 
 template <class T>
+class Result;
+
+// What a Result<T> takes for its value besides a T.
+template <class U, class T>
+concept BecomesValue =
+    !std::is_same_v<std::remove_cvref_t<U>, Result<T>> && !std::is_same_v<std::remove_cvref_t<U>, T> &&
+    !std::is_same_v<std::remove_cvref_t<U>, Error> && std::is_convertible_v<U, T>;
+
+template <class T>
 class [[nodiscard]] Result {
  public:
   using value_type = T;
@@ -118,11 +127,8 @@ class [[nodiscard]] Result {
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
   Result(ErrorCode code, std::string message) : Result(Error(code, std::move(message))) {}
-  template <class U>
-  requires std::is_convertible_v<U, T> &&
-      (!std::is_same_v<std::remove_cvref_t<U>, Result>)&&(!std::is_same_v<std::remove_cvref_t<U>, T>)&&(
-          !std::is_same_v<std::remove_cvref_t<U>, Error>)Result(U&& value)
-      : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT
+  template <BecomesValue<T> U>
+  Result(U&& value) : state_(std::in_place_index<0>, std::forward<U>(value)) {}  // NOLINT
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }

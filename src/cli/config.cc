@@ -27,24 +27,24 @@ std::vector<std::string> TranslateDynamoDbLocalFlags(const std::vector<std::stri
     const std::string& argument = arguments[i];
     auto value = [&] { return i + 1 < arguments.size() ? arguments[++i] : std::string(); };
     if (argument == "-inMemory") {
-      translated.push_back("--in-memory");
+      translated.emplace_back("--in-memory");
     } else if (argument == "-port") {
       translated.push_back(AsFlag("port", value()));
     } else if (argument == "-dbPath") {
       translated.push_back(AsFlag("data", value()));
     } else if (argument == "-cors") {
       value();  // its list of origins: we allow all or none
-      translated.push_back("--cors");
+      translated.emplace_back("--cors");
     } else if (argument == "-delayTransientStatuses") {
-      translated.push_back("--transient-status-ms=500");
+      translated.emplace_back("--transient-status-ms=500");
     } else if (argument == "-optimizeDbBeforeStartup") {
-      translated.push_back("--compact-at-start");
+      translated.emplace_back("--compact-at-start");
     } else if (argument == "-sharedDb" || argument == "-disableTelemetry") {
       // One store for all credentials and regions is the only way here, and there is no telemetry to disable.
     } else if (argument == "-help") {
-      translated.push_back("--help");
+      translated.emplace_back("--help");
     } else if (argument == "-version") {
-      translated.push_back("--version");
+      translated.emplace_back("--version");
     } else {
       translated.push_back(argument);
     }

@@ -167,6 +167,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace holdfast::cli
 
+// NOLINTNEXTLINE(bugprone-exception-escape): what gets here ends the program, and should.
 int main(int argc, char** argv) {
   return holdfast::cli::Main(argc, argv);
 }

@@ -47,7 +47,7 @@ int Serve(const ServeConfig& given) {
     if (!credentials) return Fail(credentials.error());
     config.protocol.credentials = *std::move(credentials);
   }
-  if (config.insecure) config.protocol.hosts.push_back("*");
+  if (config.insecure) config.protocol.hosts.emplace_back("*");
   config.protocol.body_bytes_max = config.http.body_bytes_max;
 
   // Every thread inherits the mask, so that the signals wait for sigwait below.

@@ -106,7 +106,7 @@ class Engine {
   friend class Backfiller;
   friend class Housekeeper;
 
-  Engine(const EngineOptions& options);
+  explicit Engine(const EngineOptions& options);
   Status Load();
   Status SaveMeta(storage::Batch* batch) HF_REQUIRES(ddl_mu_);
   void SaveTallies(bool clean, storage::Batch* batch) HF_REQUIRES(ddl_mu_);

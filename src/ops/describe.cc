@@ -7,7 +7,6 @@ namespace {
 
 using engine::IndexSchema;
 using engine::KeyAttribute;
-using engine::TableSchema;
 
 void AddKeys(const std::vector<KeyAttribute>& attributes, KeyType type, std::vector<KeySchemaElement>* keys) {
   for (const KeyAttribute& attribute : attributes) keys->push_back({attribute.name, type});

@@ -10,7 +10,6 @@ using engine::KeyAttribute;
 using engine::KeyFault;
 using engine::TableSchema;
 using value::MapView;
-using value::ValueView;
 
 Error NotFound() {
   return Error(ErrorCode::kResourceNotFound, "Requested resource not found");

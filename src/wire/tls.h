@@ -6,8 +6,8 @@
 
 #include "holdfast/result.h"
 
-typedef struct ssl_ctx_st SSL_CTX;
-typedef struct ssl_st SSL;
+using SSL_CTX = struct ssl_ctx_st;
+using SSL = struct ssl_st;
 
 namespace holdfast::wire {
 

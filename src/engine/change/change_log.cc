@@ -64,7 +64,7 @@ void ChangeLog::Append(const ItemChange& change, storage::Batch* batch) {
              EncodeRecord(change));
 }
 
-Result<std::unique_ptr<Watch>> ChangeLog::Open(TablePtr table, std::optional<ChangePosition> from) {
+Result<std::unique_ptr<Watch>> ChangeLog::Open(const TablePtr& table, std::optional<ChangePosition> from) {
   // With the gate closed no write to the table is under way: each either ended before, or will be logged.
   base::WriterLock gate(&table->gate);
   if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");

@@ -59,7 +59,7 @@ class ChangeLog {
 
   // Follows `table` from after `from`, or from now. Fails with kTrimmedDataAccess when records after `from`
   // are no longer kept, and with kResourceNotFound when the table is gone.
-  Result<std::unique_ptr<Watch>> Open(TablePtr table, std::optional<ChangePosition> from);
+  Result<std::unique_ptr<Watch>> Open(const TablePtr& table, std::optional<ChangePosition> from);
 
   // Deletes what no watch needs any more.
   Status Trim();
