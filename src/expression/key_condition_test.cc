@@ -19,7 +19,7 @@ std::string Collect(std::string text) {
   Result<Tree> tree = ParseKeyConditionTree(request.text, &request.scope);
   if (!tree) return Why(tree);
   auto conditions = CollectKeyConditions(*tree);
-  if (!conditions) return Why(conditions);
+  if (!conditions) return conditions.error().message();
   static constexpr std::string_view kNames[] = {"=", "<", "<=", ">", ">=", "between", "begins_with"};
   std::string collected;
   for (const KeyCondition& condition : *conditions) {
