@@ -1,5 +1,6 @@
-// The ceiling: a bare epoll server that answers every request with the same bytes, as many as a GetItem of the bench's
-// items gets. Nothing that speaks HTTP on sockets can be much faster; the distance to it is what the database costs.
+// The ceiling: a bare epoll server that answers every request with the same bytes, as many as a GetItem of
+// the bench's items gets. Nothing that speaks HTTP on sockets can be much faster; the distance to it is what
+// the database costs.
 //
 //   holdfast_ceiling PORT
 
@@ -23,7 +24,8 @@ std::string MakeAnswer() {
   return "HTTP/1.1 200 OK\r\nServer: ceiling\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\nContent-Type: "
          "application/x-amz-json-1.0\r\nContent-Length: " +
          std::to_string(body.size()) +
-         "\r\nConnection: keep-alive\r\nx-amzn-RequestId: 0123456789ABCDEFGHIJ0123456789ABCDEFGHIJ0123456789AB\r\n"
+         "\r\nConnection: keep-alive\r\nx-amzn-RequestId: "
+         "0123456789ABCDEFGHIJ0123456789ABCDEFGHIJ0123456789AB\r\n"
          "x-amz-crc32: 1234567890\r\n\r\n" +
          body;
 }

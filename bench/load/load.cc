@@ -1,12 +1,12 @@
-// A load on any DynamoDB endpoint: closed loop, keep-alive connections, one thread, so that the server gets the rest
-// of the machine. Prints one JSON object per run.
+// A load on any DynamoDB endpoint: closed loop, keep-alive connections, one thread, so that the server gets
+// the rest of the machine. Prints one JSON object per run.
 //
 //   holdfast_load --port 8000 --workload get --connections 16 --seconds 3 --items 10000 [--pid SERVER_PID]
 //   holdfast_load --port 8000 --workload prepare --items 10000          # the table the workloads use
 //
 // Workloads: get, put, update, query, batch, transact, mixed (80 % get, 20 % put), load (every item once, by
-// BatchWriteItem), prepare. Items have about 500 bytes and stand in one global secondary index that projects all.
-// With --pid the CPU time that the server took per request is reported too.
+// BatchWriteItem), prepare. Items have about 500 bytes and stand in one global secondary index that projects
+// all. With --pid the CPU time that the server took per request is reported too.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -67,8 +67,9 @@ double CpuMicros(int pid) {
 }
 
 std::string Request(const char* operation, const std::string& body) {
-  std::string request = "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: "
-                        "DynamoDB_20120810.";
+  std::string request =
+      "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: "
+      "DynamoDB_20120810.";
   request += operation;
   request +=
       "\r\nX-Amz-Date: 20260101T000000Z\r\nAuthorization: AWS4-HMAC-SHA256 "
@@ -92,11 +93,13 @@ std::string Attributes(int64_t n, uint64_t salt) {
   char salted[32];
   std::snprintf(salted, sizeof salted, "%016llx", static_cast<unsigned long long>(salt));
   static const std::string padding(280, 'x');
-  std::string text = "\"pk\":{\"S\":\"" + Key(n) + "\"},\"g\":{\"S\":\"group-" + std::to_string(n / kGroup) +
-                     "\"},\"s\":{\"S\":\"" + Key(n % kGroup) + "\"},\"name\":{\"S\":\"A Person Of Some Name " +
-                     std::to_string(n) + "\"},\"count\":{\"N\":\"" + std::to_string(n % 1000) +
-                     "\"},\"flag\":{\"BOOL\":true},\"tags\":{\"L\":[{\"S\":\"alpha\"},{\"S\":\"beta\"}]},\"salt\":{"
-                     "\"S\":\"" + salted + "\"},\"note\":{\"S\":\"" + padding + "\"}";
+  std::string text =
+      "\"pk\":{\"S\":\"" + Key(n) + "\"},\"g\":{\"S\":\"group-" + std::to_string(n / kGroup) +
+      "\"},\"s\":{\"S\":\"" + Key(n % kGroup) + "\"},\"name\":{\"S\":\"A Person Of Some Name " +
+      std::to_string(n) + "\"},\"count\":{\"N\":\"" + std::to_string(n % 1000) +
+      "\"},\"flag\":{\"BOOL\":true},\"tags\":{\"L\":[{\"S\":\"alpha\"},{\"S\":\"beta\"}]},\"salt\":{"
+      "\"S\":\"" +
+      salted + "\"},\"note\":{\"S\":\"" + padding + "\"}";
   return text;
 }
 
@@ -133,20 +136,21 @@ class Maker {
   int64_t Any() { return static_cast<int64_t>(random_() % static_cast<uint64_t>(options_.items)); }
 
   std::string Get() {
-    return Request("GetItem", std::string("{\"TableName\":\"") + kTable + "\",\"Key\":{\"pk\":{\"S\":\"" + Key(Any()) +
-                                  "\"}}}");
+    return Request("GetItem", std::string("{\"TableName\":\"") + kTable + "\",\"Key\":{\"pk\":{\"S\":\"" +
+                                  Key(Any()) + "\"}}}");
   }
   std::string Put() {
-    return Request("PutItem",
-                   std::string("{\"TableName\":\"") + kTable + "\",\"Item\":{" + Attributes(Any(), random_()) + "}}");
+    return Request("PutItem", std::string("{\"TableName\":\"") + kTable + "\",\"Item\":{" +
+                                  Attributes(Any(), random_()) + "}}");
   }
   // A conditional counter.
   std::string Update() {
-    return Request("UpdateItem",
-                   std::string("{\"TableName\":\"") + kTable + "\",\"Key\":{\"pk\":{\"S\":\"" + Key(Any()) +
-                       "\"}},\"UpdateExpression\":\"SET #c = #c + :one\",\"ConditionExpression\":\"attribute_exists(pk) "
-                       "AND #c >= :zero\",\"ExpressionAttributeNames\":{\"#c\":\"count\"},"
-                       "\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"},\":zero\":{\"N\":\"0\"}}}");
+    return Request(
+        "UpdateItem",
+        std::string("{\"TableName\":\"") + kTable + "\",\"Key\":{\"pk\":{\"S\":\"" + Key(Any()) +
+            "\"}},\"UpdateExpression\":\"SET #c = #c + :one\",\"ConditionExpression\":\"attribute_exists(pk) "
+            "AND #c >= :zero\",\"ExpressionAttributeNames\":{\"#c\":\"count\"},"
+            "\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"},\":zero\":{\"N\":\"0\"}}}");
   }
   std::string Query() {
     return Request("Query", std::string("{\"TableName\":\"") + kTable +
@@ -158,7 +162,8 @@ class Maker {
     std::string body = std::string("{\"RequestItems\":{\"") + kTable + "\":[";
     for (uint64_t i = 0; i < 25; ++i) {
       auto n = static_cast<int64_t>((first + i) % static_cast<uint64_t>(options_.items));
-      body += (i == 0 ? "" : ",") + std::string("{\"PutRequest\":{\"Item\":{") + Attributes(n, random_()) + "}}}";
+      body +=
+          (i == 0 ? "" : ",") + std::string("{\"PutRequest\":{\"Item\":{") + Attributes(n, random_()) + "}}}";
     }
     return Request("BatchWriteItem", body + "]}}");
   }
@@ -168,10 +173,12 @@ class Maker {
     std::string body = "{\"TransactItems\":[";
     for (int64_t i = 0; i < 4; ++i) {
       int64_t n = (first + i * 7) % options_.items;
-      body += (i == 0 ? "" : ",") + std::string("{\"Update\":{\"TableName\":\"") + kTable +
-              "\",\"Key\":{\"pk\":{\"S\":\"" + Key(n) +
-              "\"}},\"UpdateExpression\":\"SET #c = #c + :one\",\"ConditionExpression\":\"attribute_exists(pk)\","
-              "\"ExpressionAttributeNames\":{\"#c\":\"count\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"}}}}";
+      body +=
+          (i == 0 ? "" : ",") + std::string("{\"Update\":{\"TableName\":\"") + kTable +
+          "\",\"Key\":{\"pk\":{\"S\":\"" + Key(n) +
+          "\"}},\"UpdateExpression\":\"SET #c = #c + :one\",\"ConditionExpression\":\"attribute_exists(pk)\","
+          "\"ExpressionAttributeNames\":{\"#c\":\"count\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":"
+          "\"1\"}}}}";
     }
     return Request("TransactWriteItems", body + "]}");
   }
@@ -202,7 +209,8 @@ struct Connection {
   bool busy = false;
 };
 
-// The size of the whole answer at the front of `in`, 0 when it is not complete. Chunked answers are understood.
+// The size of the whole answer at the front of `in`, 0 when it is not complete. Chunked answers are
+// understood.
 size_t CompleteAnswer(const std::string& in) {
   size_t head = in.find("\r\n\r\n");
   if (head == std::string::npos) return 0;
@@ -223,7 +231,9 @@ size_t CompleteAnswer(const std::string& in) {
   }
 }
 
-bool IsSuccess(const std::string& answer) { return answer.compare(9, 3, "200") == 0; }
+bool IsSuccess(const std::string& answer) {
+  return answer.compare(9, 3, "200") == 0;
+}
 
 // One request and its answer, for setting up.
 std::string Ask(int port, const std::string& request) {
@@ -246,13 +256,14 @@ std::string Ask(int port, const std::string& request) {
 }
 
 void CreateTable(int port) {
-  std::string body = std::string("{\"TableName\":\"") + kTable +
-                     "\",\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"},{"
-                     "\"AttributeName\":\"g\",\"AttributeType\":\"S\"},{\"AttributeName\":\"s\",\"AttributeType\":"
-                     "\"S\"}],\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}],\"BillingMode\":"
-                     "\"PAY_PER_REQUEST\",\"GlobalSecondaryIndexes\":[{\"IndexName\":\"by-group\",\"KeySchema\":[{"
-                     "\"AttributeName\":\"g\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],"
-                     "\"Projection\":{\"ProjectionType\":\"ALL\"}}]}";
+  std::string body =
+      std::string("{\"TableName\":\"") + kTable +
+      "\",\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"},{"
+      "\"AttributeName\":\"g\",\"AttributeType\":\"S\"},{\"AttributeName\":\"s\",\"AttributeType\":"
+      "\"S\"}],\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}],\"BillingMode\":"
+      "\"PAY_PER_REQUEST\",\"GlobalSecondaryIndexes\":[{\"IndexName\":\"by-group\",\"KeySchema\":[{"
+      "\"AttributeName\":\"g\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],"
+      "\"Projection\":{\"ProjectionType\":\"ALL\"}}]}";
   std::string answer = Ask(port, Request("CreateTable", body));
   if (!IsSuccess(answer)) Die("CreateTable: " + answer);
   for (int i = 0; i < 200; ++i) {
@@ -274,7 +285,8 @@ struct Result {
 
 class Run {
  public:
-  explicit Run(const Options& options) : options_(options), maker_(options), connections_(static_cast<size_t>(options.connections)) {
+  explicit Run(const Options& options)
+      : options_(options), maker_(options), connections_(static_cast<size_t>(options.connections)) {
     epoll_ = ::epoll_create1(0);
     for (Connection& connection : connections_) {
       connection.fd = Connect(options.port);
@@ -379,7 +391,8 @@ class Run {
 
 double Percentile(std::vector<float>* sorted, double share) {
   if (sorted->empty()) return 0;
-  return (*sorted)[std::min(sorted->size() - 1, static_cast<size_t>(share * static_cast<double>(sorted->size())))];
+  return (*sorted)[std::min(sorted->size() - 1,
+                            static_cast<size_t>(share * static_cast<double>(sorted->size())))];
 }
 
 Options ParseOptions(int argc, char** argv) {
@@ -392,15 +405,24 @@ Options ParseOptions(int argc, char** argv) {
     }
     if (i + 1 >= argc) Die("a flag needs a value: " + flag);
     std::string value = argv[++i];
-    if (flag == "--port") options.port = std::stoi(value);
-    else if (flag == "--workload") options.workload = value;
-    else if (flag == "--connections") options.connections = std::stoi(value);
-    else if (flag == "--seconds") options.seconds = std::stod(value);
-    else if (flag == "--warmup") options.warmup_seconds = std::stod(value);
-    else if (flag == "--items") options.items = std::stoll(value);
-    else if (flag == "--pid") options.pid = std::stoi(value);
-    else if (flag == "--seed") options.seed = std::stoull(value);
-    else Die("no such flag: " + flag);
+    if (flag == "--port")
+      options.port = std::stoi(value);
+    else if (flag == "--workload")
+      options.workload = value;
+    else if (flag == "--connections")
+      options.connections = std::stoi(value);
+    else if (flag == "--seconds")
+      options.seconds = std::stod(value);
+    else if (flag == "--warmup")
+      options.warmup_seconds = std::stod(value);
+    else if (flag == "--items")
+      options.items = std::stoll(value);
+    else if (flag == "--pid")
+      options.pid = std::stoi(value);
+    else if (flag == "--seed")
+      options.seed = std::stoull(value);
+    else
+      Die("no such flag: " + flag);
   }
   return options;
 }
@@ -415,10 +437,12 @@ int main(int argc, char** argv) {
   std::sort(result.latencies.begin(), result.latencies.end());
   double rate = static_cast<double>(result.requests) / result.seconds;
   std::printf(
-      "{\"workload\":\"%s\",\"connections\":%d,\"requests_per_second\":%.0f,\"items_per_second\":%.0f,\"p50_ms\":%.3f,"
+      "{\"workload\":\"%s\",\"connections\":%d,\"requests_per_second\":%.0f,\"items_per_second\":%.0f,\"p50_"
+      "ms\":%.3f,"
       "\"p99_ms\":%.3f,\"max_ms\":%.3f,\"cpu_micros_per_request\":%.1f,\"requests\":%lld,\"errors\":%lld}\n",
-      options.workload.c_str(), options.connections, rate, rate * static_cast<double>(run.units_per_request()),
-      Percentile(&result.latencies, 0.5), Percentile(&result.latencies, 0.99), Percentile(&result.latencies, 1),
+      options.workload.c_str(), options.connections, rate,
+      rate * static_cast<double>(run.units_per_request()), Percentile(&result.latencies, 0.5),
+      Percentile(&result.latencies, 0.99), Percentile(&result.latencies, 1),
       result.requests == 0 ? 0.0 : result.cpu_micros / static_cast<double>(result.requests),
       static_cast<long long>(result.requests), static_cast<long long>(result.errors));
   if (result.errors > 0) {

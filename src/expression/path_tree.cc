@@ -23,8 +23,7 @@ PathNode* FindOrAdd(std::vector<PathNode::Child<Key>>* children, const Key& key)
 // Any path that ends at or below `node`.
 int AnyLeaf(const PathNode& node) {
   const PathNode* at = &node;
-  while (at->leaf == PathNode::kInner)
-    at = at->fields.empty() ? &at->elements[0].node : &at->fields[0].node;
+  while (at->leaf == PathNode::kInner) at = at->fields.empty() ? &at->elements[0].node : &at->fields[0].node;
   return at->leaf;
 }
 

@@ -187,9 +187,7 @@ class Application {
     uint32_t i = 0;
     auto field = node.fields.begin();
     while (i < old.size() || field != node.fields.end()) {
-      int order = i == old.size()              ? 1
-                  : field == node.fields.end() ? -1
-                                               : old.At(i).name.compare(field->key);
+      int order = i == old.size() ? 1 : field == node.fields.end() ? -1 : old.At(i).name.compare(field->key);
       if (order < 0) {
         value::Attribute kept = old.At(i++);
         writer->Name(kept.name);

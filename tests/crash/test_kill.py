@@ -11,7 +11,7 @@ import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from server import PROGRAM, Server
+from server import HEADERS, PROGRAM, Server
 
 WRITERS = 6
 KEYS = 8  # of each writer, of which the first two are only ever written together
@@ -29,13 +29,7 @@ class Client:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
 
     def __call__(self, operation, **body):
-        headers = {
-            "X-Amz-Target": f"DynamoDB_20120810.{operation}",
-            "Content-Type": "application/x-amz-json-1.0",
-            "X-Amz-Date": "20260101T000000Z",
-            "Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/dynamodb/aws4_request, "
-            "SignedHeaders=host, Signature=00",
-        }
+        headers = {**HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
         try:
             self.connection.request("POST", "/", json.dumps(body), headers)
             answer = self.connection.getresponse()

@@ -8,16 +8,11 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+from server import HEADERS, PROGRAM, free_port
+
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = HERE / "node_modules"
-HOLDFAST = os.environ.get("HOLDFAST_PROGRAM", str(HERE.parents[1] / "build" / "release" / "holdfast"))
-# Nobody verifies the signature here; everybody wants to see one.
-HEADERS = {
-    "Content-Type": "application/x-amz-json-1.0",
-    "X-Amz-Date": "20260101T000000Z",
-    "Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/dynamodb/aws4_request, "
-    "SignedHeaders=host;x-amz-date;x-amz-target, Signature=" + "0" * 64,
-}
+HOLDFAST = os.environ.get("HOLDFAST_PROGRAM", str(PROGRAM))
 
 
 def install():
@@ -69,9 +64,7 @@ class Implementation:
 
     def __init__(self, name, log_directory):
         self.name = name
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         arguments, home = command(name, self.port)
         with open(log_directory / f"{name}.log", "wb") as log:
             self.process = subprocess.Popen(
