@@ -21,6 +21,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/change/change_log.h"
 #include "engine/commit/committer.h"
+#include "engine/index/vector_search.h"
 #include "engine/item/key_locks.h"
 #include "engine/item/write.h"
 #include "holdfast/options.h"
@@ -71,6 +72,11 @@ class Engine {
   Result<bool> Get(ByteView item_key, const View& view, storage::Wait wait, std::string* stored) const {
     return kv_->Get(storage::Space::kItems, item_key, view.snapshot(), wait, stored);
   }
+
+  // The nearest vectors, nearest first, equal scores in order of storage key. Requires: the index is active,
+  // and the query fits it.
+  Result<std::vector<VectorHit>> SearchVectors(const TablePtr& table, const IndexSchema& index,
+                                               const VectorQuery& query);
 
   // --- tables ---
   // Assigns ids to the table and its indexes. kResourceInUse when the name is taken.

@@ -33,7 +33,7 @@ void TableUsage::AddIndex(const engine::IndexSchema& index, double units) {
 }
 
 void TableUsage::AddWrite(const engine::WriteOutcome& outcome, double table_factor) {
-  AddTable(table_factor * WriteUnits(outcome.old_size, outcome.now_size));
+  AddTable(table_factor * WriteUnits(outcome.old_billed, outcome.now_billed));
   for (size_t i = 0; i < outcome.index_units.size(); ++i) {
     if (outcome.index_units[i] >= 0) AddIndex(outcome.schema->indexes[i], outcome.index_units[i]);
   }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "base/check.h"
 
@@ -283,6 +285,60 @@ bool IsEncodedNumber(ByteView bytes) {
     if (i == mantissa && pair % 10 == 0) --digits;
   }
   return digits <= static_cast<size_t>(limits::kNumberDigitsMax);
+}
+
+namespace {
+
+// By way of the text, which from_chars rounds correctly.
+float NearestFloatSlowly(ByteView encoded) {
+  std::string text = Number::Decode(encoded).ToString();
+  float nearest = 0;
+  auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), nearest);
+  if (fault != std::errc::result_out_of_range) return nearest;
+  // Nothing is said about the value then: it is too large, or too small.
+  bool too_large = text.find_first_of("123456789") < text.find('.');
+  float magnitude = too_large ? std::numeric_limits<float>::infinity() : 0;
+  return text[0] == '-' ? -magnitude : magnitude;
+}
+
+}  // namespace
+
+float NearestFloat(ByteView encoded) {
+  if (encoded.size() == 1) return 0;
+  int header = static_cast<uint8_t>(encoded[0]);
+  bool negative = header < kZeroHeader;
+  if (negative) header = ~header & 0xff;
+  size_t pairs = encoded.size() - 1;
+  if (negative && static_cast<uint8_t>(encoded.back()) == kNegativeTerminator) --pairs;
+  // Nine pairs say more than a double holds; what is cut off is below its precision.
+  size_t taken = std::min<size_t>(pairs, 9);
+  uint64_t mantissa = 0;
+  for (size_t i = 1; i <= taken; ++i) {
+    int byte = static_cast<uint8_t>(encoded[i]);
+    mantissa = mantissa * 100 + static_cast<uint64_t>(negative ? 101 - byte : byte - 1);
+  }
+  static constexpr double kPowers[] = {1e0,  1e2,  1e4,  1e6,  1e8,  1e10, 1e12, 1e14,
+                                       1e16, 1e18, 1e20, 1e22, 1e24, 1e26, 1e28, 1e30};
+  int exponent = header - kExponentBias - static_cast<int>(taken);  // of 100
+  if (exponent <= -16 || exponent >= 16) return NearestFloatSlowly(encoded);
+  auto near = static_cast<double>(mantissa);
+  near = exponent < 0 ? near / kPowers[-exponent] : near * kPowers[exponent];
+  // A few units in the last place of a double may be wrong: that decides nothing unless a float's two
+  // neighbours are equally near, or the float has fewer digits than usual.
+  uint64_t bits = 0;
+  std::memcpy(&bits, &near, sizeof(bits));
+  constexpr uint64_t kDropped = (uint64_t{1} << 29) - 1, kHalf = uint64_t{1} << 28;
+  uint64_t dropped = bits & kDropped;
+  bool close_call = dropped > kHalf - 8 && dropped < kHalf + 8;
+  if (close_call || near < 1e-37 || near > 1e38) return NearestFloatSlowly(encoded);
+  auto nearest = static_cast<float>(near);
+  return negative ? -nearest : nearest;
+}
+
+bool FitsFloat(ByteView encoded) {
+  int header = static_cast<uint8_t>(encoded[0]);
+  int exponent = (header < kZeroHeader ? ~header & 0xff : header) - kExponentBias;
+  return exponent <= 19 || (exponent == 20 && std::isfinite(NearestFloat(encoded)));
 }
 
 void AppendNumberText(ByteView encoded, std::string* out) {

@@ -54,6 +54,11 @@ class Number {
 // True when `bytes` could have come from Encode(): for checking bytes of unknown origin.
 bool IsEncodedNumber(ByteView bytes);
 
+// The float nearest to an encoded number; an infinity when it is too large for one.
+float NearestFloat(ByteView encoded);
+// Whether that is finite.
+bool FitsFloat(ByteView encoded);
+
 // An encoded number as canonical text, without building a Number first.
 void AppendNumberText(ByteView encoded, std::string* out);
 

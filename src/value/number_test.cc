@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <random>
 
 namespace holdfast::value {
@@ -97,6 +99,46 @@ TEST(Number, SumsAreExactOrRefused) {
   EXPECT_EQ(add("1E37", "0.1"), "refused") << "39 digits would be needed";
   EXPECT_EQ(add("9.9E125", "9.9E125"), "refused");
   EXPECT_EQ(add("-5", "3"), "-2");
+}
+
+// An index keeps floats: each must be the one that strtof, which rounds correctly, makes of the text.
+TEST(Number, NearestFloatIsTheCorrectlyRoundedOne) {
+  std::vector<std::string> texts = {"0",
+                                    "1",
+                                    "-1",
+                                    "16777217",
+                                    "16777219",
+                                    "0.1",
+                                    "3.4028235e38",
+                                    "3.40282357e38",
+                                    "1e39",
+                                    "-1e125",
+                                    "1e-45",
+                                    "7e-46",
+                                    "-1e-130",
+                                    "1.17549435e-38",
+                                    "0.3333333333333333333333333333333333"};
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 200'000; ++i) {
+    uint32_t bits = static_cast<uint32_t>(random());
+    float value = 0;
+    std::memcpy(&value, &bits, sizeof(value));
+    if (!std::isfinite(value)) continue;
+    char text[64];
+    // Shortest, a double's digits, and the middle between two floats, on and beside it.
+    std::snprintf(text, sizeof(text), "%.9g", static_cast<double>(value));
+    texts.emplace_back(text);
+    double middle = (static_cast<double>(value) + static_cast<double>(std::nextafter(value, 0.0F))) / 2;
+    std::snprintf(text, sizeof(text), i % 2 == 0 ? "%.17g" : "%.37g", middle);
+    texts.emplace_back(text);
+  }
+  for (const std::string& text : texts) {
+    auto number = Number::Parse(text);
+    if (!number) continue;
+    std::string encoded;
+    number->Encode(&encoded);
+    EXPECT_EQ(NearestFloat(encoded), std::strtof(number->ToString().c_str(), nullptr)) << text;
+  }
 }
 
 }  // namespace

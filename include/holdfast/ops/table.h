@@ -67,6 +67,25 @@ struct EnumNames<IndexStatus> {
                                                                       {IndexStatus::kActive, "ACTIVE"}};
 };
 
+// How near two vectors are. Cosine and Euclidean are distances: the lower the nearer. A dot product is the
+// nearer the higher.
+enum class DistanceFunction : unsigned char { kCosine, kEuclidean, kDotProduct };
+template <>
+struct EnumNames<DistanceFunction> {
+  static constexpr std::pair<DistanceFunction, std::string_view> kAll[] = {
+      {DistanceFunction::kDotProduct, "DOT_PRODUCT"},
+      {DistanceFunction::kEuclidean, "EUCLIDEAN"},
+      {DistanceFunction::kCosine, "COSINE"}};
+};
+
+// What a search may name in its condition: the partition it is confined to, or values that results must have.
+enum class SearchSchemaElementType : unsigned char { kHash, kInlineFilter };
+template <>
+struct EnumNames<SearchSchemaElementType> {
+  static constexpr std::pair<SearchSchemaElementType, std::string_view> kAll[] = {
+      {SearchSchemaElementType::kInlineFilter, "INLINE_FILTER"}, {SearchSchemaElementType::kHash, "HASH"}};
+};
+
 struct KeySchemaElement {
   std::string attribute_name;
   KeyType key_type = KeyType::kHash;
@@ -153,6 +172,54 @@ struct GlobalSecondaryIndex {
                       Field("Projection", &S::projection, {.required = true}),
                       Field("ProvisionedThroughput", &S::provisioned_throughput),
                       Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"});
+  }
+};
+
+struct VectorAttribute {
+  std::string attribute_name;
+
+  static constexpr std::string_view kTypeName = "VectorAttribute";
+  static constexpr auto Fields() {
+    return std::tuple(Field("AttributeName", &VectorAttribute::attribute_name,
+                            {.required = true, .length_min = 1, .length_max = 255}));
+  }
+};
+
+struct SearchSchemaElement {
+  std::string attribute_name;
+  SearchSchemaElementType element_type = SearchSchemaElementType::kInlineFilter;
+
+  static constexpr std::string_view kTypeName = "SearchSchemaElement";
+  static constexpr auto Fields() {
+    using S = SearchSchemaElement;
+    return std::tuple(
+        Field("AttributeName", &S::attribute_name, {.required = true, .length_min = 1, .length_max = 255}),
+        Field("SearchSchemaElementType", &S::element_type, {.required = true}));
+  }
+  friend bool operator==(const SearchSchemaElement&, const SearchSchemaElement&) = default;
+};
+
+// The items whose vector_attribute is a list of `dimensions` numbers, to be searched by nearness.
+struct VectorIndex {
+  std::string index_name;
+  VectorAttribute vector_attribute;
+  int64_t dimensions = 0;  // 1 to 4096
+  DistanceFunction distance_function = DistanceFunction::kCosine;
+  Projection projection;
+  // At most one HASH attribute and 18 INLINE_FILTER attributes, each defined in attribute_definitions.
+  std::optional<std::vector<SearchSchemaElement>> search_schema;
+
+  static constexpr std::string_view kTypeName = "VectorIndex";
+  static constexpr auto Fields() {
+    using S = VectorIndex;
+    return std::tuple(
+        Field("IndexName", &S::index_name,
+              {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+        Field("VectorAttribute", &S::vector_attribute, {.required = true}),
+        Field("Dimensions", &S::dimensions, {.required = true, .value_min = 1, .is_long = true}),
+        Field("DistanceFunction", &S::distance_function, {.required = true}),
+        Field("Projection", &S::projection, {.required = true}),
+        Field("SearchSchema", &S::search_schema, {.length_min = 1}));
   }
 };
 

@@ -4,8 +4,13 @@ namespace holdfast::engine {
 
 ActiveSchema::ActiveSchema(SchemaPtr s) : schema(std::move(s)) {
   for (const IndexSchema& index : schema->indexes) {
-    indexes.push_back(std::make_unique<SecondaryIndexMaintainer>(&index));
+    if (index.is_vector()) {
+      indexes.push_back(std::make_unique<VectorIndexMaintainer>(&index));
+    } else {
+      indexes.push_back(std::make_unique<SecondaryIndexMaintainer>(&index));
+    }
   }
+  has_vectors = schema->has_vector_indexes();
   if (schema->ttl_enabled()) ttl = std::make_unique<TtlMaintainer>();
 }
 

@@ -43,10 +43,11 @@ struct ActiveSchema {
   explicit ActiveSchema(SchemaPtr schema);
 
   SchemaPtr schema;
-  std::vector<std::unique_ptr<SecondaryIndexMaintainer>> indexes;  // as in schema->indexes
-  std::vector<Tally*> index_tallies;                               // likewise
-  std::vector<Consumption*> index_consumption;                     // likewise
-  std::unique_ptr<TtlMaintainer> ttl;                              // null when off
+  std::vector<std::unique_ptr<IndexMaintainer>> indexes;  // as in schema->indexes
+  std::vector<Tally*> index_tallies;                      // likewise
+  std::vector<Consumption*> index_consumption;            // likewise
+  std::unique_ptr<TtlMaintainer> ttl;                     // null when off
+  bool has_vectors = false;                               // schema->has_vector_indexes()
 };
 
 class Table {

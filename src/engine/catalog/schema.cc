@@ -1,6 +1,7 @@
 #include "engine/catalog/schema.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace holdfast::engine {
 namespace {
@@ -69,6 +70,18 @@ class Record {
   AttributeMap attributes_;
 };
 
+AttributeValue EncodeVector(const VectorSchema& vector) {
+  List elements;
+  for (const SearchSchemaElement& element : vector.search_schema) {
+    elements.push_back(
+        AttributeValue::Map({{"name", element.attribute_name}, {"type", NameOf(element.element_type)}}));
+  }
+  return AttributeValue::Map({{"attribute", vector.attribute},
+                              {"dimensions", vector.dimensions},
+                              {"distance", NameOf(vector.distance)},
+                              {"search", AttributeValue::List(std::move(elements))}});
+}
+
 AttributeValue EncodeIndex(const IndexSchema& index) {
   List included;
   for (const std::string& name : index.included) included.emplace_back(name);
@@ -81,6 +94,8 @@ AttributeValue EncodeIndex(const IndexSchema& index) {
                    {"included", AttributeValue::List(std::move(included))},
                    {"status", NameOf(index.status)}};
   if (index.throughput) map.emplace("throughput", EncodeThroughput(*index.throughput));
+  if (index.vector) map.emplace("vector", EncodeVector(*index.vector));
+  if (index.allocating) map.emplace("allocating", true);
   return AttributeValue::Map(std::move(map));
 }
 
@@ -90,6 +105,20 @@ Enum EnumNamed(std::string_view name, Enum fallback) {
     if (known == name) return value;
   }
   return fallback;
+}
+
+VectorSchema DecodeVector(const AttributeValue& value) {
+  Record record(value);
+  VectorSchema vector;
+  vector.attribute = record.Text("attribute");
+  vector.dimensions = record.Integer("dimensions");
+  vector.distance = EnumNamed(record.Text("distance"), DistanceFunction::kCosine);
+  for (const AttributeValue& element : record.Elements("search")) {
+    Record read(element);
+    vector.search_schema.push_back(
+        {read.Text("name"), EnumNamed(read.Text("type"), SearchSchemaElementType::kInlineFilter)});
+  }
+  return vector;
 }
 
 IndexSchema DecodeIndex(const AttributeValue& value) {
@@ -106,10 +135,73 @@ IndexSchema DecodeIndex(const AttributeValue& value) {
   }
   index.status = EnumNamed(record.Text("status"), IndexStatus::kActive);
   index.throughput = record.Throughput("throughput");
+  if (const AttributeValue* vector = record.Find("vector")) index.vector = DecodeVector(*vector);
+  index.allocating = record.Flag("allocating");
   return index;
 }
 
+// The settings that a tag's value names: "m=32 ef_construction=400 ef_search=100 search=exact".
+Result<VectorSettings> ParseVectorSettings(std::string_view text) {
+  VectorSettings settings;
+  while (!text.empty()) {
+    size_t blank = std::min(text.find(' '), text.size());
+    std::string_view setting = text.substr(0, blank);
+    text.remove_prefix(std::min(blank + 1, text.size()));
+    if (setting.empty()) continue;
+    size_t equals = std::min(setting.find('='), setting.size());
+    std::string_view name = setting.substr(0, equals);
+    std::string_view value = setting.substr(std::min(equals + 1, setting.size()));
+    if (name == "search" && (value == "exact" || value == "auto")) {
+      settings.exact = value == "exact";
+      continue;
+    }
+    int64_t number = 0;
+    auto [end, fault] = std::from_chars(value.data(), value.data() + value.size(), number);
+    bool whole = fault == std::errc() && end == value.data() + value.size() && !value.empty();
+    struct Known {
+      std::string_view name;
+      int64_t VectorSettings::*member;
+      int64_t min, max;
+    };
+    static constexpr Known kKnown[] = {{"m", &VectorSettings::m, 4, 64},
+                                       {"ef_construction", &VectorSettings::ef_construction, 8, 2000},
+                                       {"ef_search", &VectorSettings::ef_search, 1, 4000}};
+    const Known* known = std::find_if(std::begin(kKnown), std::end(kKnown),
+                                      [&](const Known& candidate) { return candidate.name == name; });
+    if (known == std::end(kKnown) || !whole || number < known->min || number > known->max) {
+      return Error(ErrorCode::kValidation,
+                   "'" + std::string(setting) +
+                       "' is none of m=4..64, ef_construction=8..2000, ef_search=1..4000, search=auto|exact");
+    }
+    settings.*known->member = number;
+  }
+  return settings;
+}
+
+void DeriveVector(const TableSchema& table, IndexSchema* index) {
+  index->vector->filters.clear();
+  for (const SearchSchemaElement& element : index->vector->search_schema) {
+    if (element.element_type == SearchSchemaElementType::kHash) continue;
+    for (const AttributeDefinition& definition : table.attributes) {
+      if (definition.attribute_name == element.attribute_name)
+        index->vector->filters.push_back({element.attribute_name, ToType(definition.attribute_type)});
+    }
+  }
+  index->vector->settings = SettingsFromTags(table.tags, index->name).value_or(VectorSettings{});
+}
+
 }  // namespace
+
+Result<VectorSettings> SettingsFromTags(const std::vector<Tag>& tags, const std::string& index) {
+  for (const Tag& tag : tags) {
+    if (tag.key != std::string(kVectorTagPrefix) + index) continue;
+    Result<VectorSettings> settings = ParseVectorSettings(tag.value);
+    if (settings) return settings;
+    return Error(ErrorCode::kValidation, "One or more parameter values were invalid: Tag " + tag.key + ": " +
+                                             settings.error().message());
+  }
+  return VectorSettings{};
+}
 
 value::Type ToType(ScalarAttributeType type) {
   switch (type) {
@@ -141,18 +233,27 @@ const IndexSchema* TableSchema::FindIndexById(ObjectId index_id) const {
 
 bool TableSchema::has_local_indexes() const {
   return std::any_of(indexes.begin(), indexes.end(),
-                     [](const IndexSchema& index) { return !index.is_global(); });
+                     [](const IndexSchema& index) { return index.kind == IndexSchema::Kind::kLocal; });
+}
+
+bool TableSchema::has_vector_indexes() const {
+  return std::any_of(indexes.begin(), indexes.end(),
+                     [](const IndexSchema& index) { return index.is_vector(); });
 }
 
 void TableSchema::Derive() {
   for (IndexSchema& index : indexes) {
     index.projected.clear();
+    if (index.vector) DeriveVector(*this, &index);
     if (index.projection == ProjectionType::kAll) continue;
     index.projected = index.included;
     index.projected.push_back(partition.name);
     if (sort) index.projected.push_back(sort->name);
     for (const KeyAttribute& key : index.partition) index.projected.push_back(key.name);
     for (const KeyAttribute& key : index.sort) index.projected.push_back(key.name);
+    if (index.vector) {
+      for (const KeyAttribute& key : index.vector->filters) index.projected.push_back(key.name);
+    }
     std::sort(index.projected.begin(), index.projected.end());
     index.projected.erase(std::unique(index.projected.begin(), index.projected.end()), index.projected.end());
   }

@@ -25,23 +25,50 @@ struct KeyAttribute {
   friend bool operator==(const KeyAttribute&, const KeyAttribute&) = default;
 };
 
+// How a vector index builds and searches its graph: holdfast's own settings, given as a tag of the table
+// ("holdfast:vector:<index>", see docs/vectors.md).
+struct VectorSettings {
+  int64_t m = 16;                 // links of a vector in the graph
+  int64_t ef_construction = 200;  // candidates looked at for them
+  int64_t ef_search = 0;          // candidates a search keeps; 0: chosen by the index
+  bool exact = false;             // no graph: every search looks at every vector
+
+  friend bool operator==(const VectorSettings&, const VectorSettings&) = default;
+};
+
+// What makes an index a vector index.
+struct VectorSchema {
+  std::string attribute;
+  int64_t dimensions = 0;
+  DistanceFunction distance = DistanceFunction::kCosine;
+  std::vector<SearchSchemaElement> search_schema;  // as given
+
+  // Derived: the INLINE_FILTER attributes in order, and what the table's tags say.
+  std::vector<KeyAttribute> filters;
+  VectorSettings settings;
+};
+
 struct IndexSchema {
-  enum class Kind : uint8_t { kLocal = 0, kGlobal = 1 };  // stored on disk: never renumber
+  enum class Kind : uint8_t { kLocal = 0, kGlobal = 1, kVector = 2 };  // stored on disk: never renumber
 
   ObjectId id = 0;
   std::string name;
   Kind kind = Kind::kGlobal;
-  std::vector<KeyAttribute> partition;  // one, or up to four for a global index
-  std::vector<KeyAttribute> sort;       // none, one, or up to four for a global index
+  // One, or up to four for a global index; of a vector index the HASH attribute, if it has one.
+  std::vector<KeyAttribute> partition;
+  std::vector<KeyAttribute> sort;  // none, one, or up to four for a global index
   ProjectionType projection = ProjectionType::kAll;
   std::vector<std::string> included;  // NonKeyAttributes as given, for kInclude
   IndexStatus status = IndexStatus::kActive;
   std::optional<ProvisionedThroughput> throughput;
+  std::optional<VectorSchema> vector;  // of kVector
+  bool allocating = false;             // kVector: created, not yet being filled
 
   // Derived: every attribute an entry holds, sorted; empty for kAll.
   std::vector<std::string> projected;
 
   bool is_global() const { return kind == Kind::kGlobal; }
+  bool is_vector() const { return kind == Kind::kVector; }
   bool Projects(std::string_view attribute) const;
 };
 
@@ -74,6 +101,7 @@ struct TableSchema {
   const IndexSchema* FindIndex(std::string_view index_name) const;
   const IndexSchema* FindIndexById(ObjectId index_id) const;
   bool has_local_indexes() const;
+  bool has_vector_indexes() const;
   bool ttl_enabled() const {
     return ttl_status == TimeToLiveStatus::kEnabled || ttl_status == TimeToLiveStatus::kEnabling;
   }
@@ -87,5 +115,9 @@ std::string EncodeSchema(const TableSchema& schema);
 Result<TableSchema> DecodeSchema(ByteView bytes);
 
 value::Type ToType(ScalarAttributeType type);
+
+// What the tags of a table say about one of its vector indexes. An error names the tag and what is wrong.
+inline constexpr std::string_view kVectorTagPrefix = "holdfast:vector:";
+Result<VectorSettings> SettingsFromTags(const std::vector<Tag>& tags, const std::string& index);
 
 }  // namespace holdfast::engine

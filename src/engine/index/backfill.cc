@@ -98,8 +98,8 @@ Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
   std::shared_ptr<const ActiveSchema> active = job.table->active();
   const IndexMaintainer* maintainer = nullptr;
   if (job.target == active->schema->id) maintainer = active->ttl.get();
-  for (const auto& index : active->indexes) {
-    if (index->index().id == job.target) maintainer = index.get();
+  for (size_t i = 0; i < active->indexes.size(); ++i) {
+    if (active->schema->indexes[i].id == job.target) maintainer = active->indexes[i].get();
   }
   if (maintainer == nullptr) return *done = true, OkStatus();  // dropped, or switched off again
 

@@ -42,6 +42,9 @@ class IndexMaintainer {
   // same result when called again, and tolerate entries that are already there or not yet there: a backfill
   // may be under way.
   virtual MaintainerEffect Update(const ItemChange& change, storage::Batch* batch) const = 0;
+  // Called when the batch is in the storage, before the commit can be published and with the item still
+  // locked: for what is kept in memory.
+  virtual void Written(const ItemChange& /*change*/) const {}
 };
 
 // Local and global secondary indexes. `index` must outlive the maintainer.
@@ -49,7 +52,17 @@ class SecondaryIndexMaintainer final : public IndexMaintainer {
  public:
   explicit SecondaryIndexMaintainer(const IndexSchema* index) : index_(index) {}
   MaintainerEffect Update(const ItemChange& change, storage::Batch* batch) const override;
-  const IndexSchema& index() const { return *index_; }
+
+ private:
+  const IndexSchema* const index_;
+};
+
+// Vector indexes: an entry of each item that carries a sound vector. `index` must outlive the maintainer.
+class VectorIndexMaintainer final : public IndexMaintainer {
+ public:
+  explicit VectorIndexMaintainer(const IndexSchema* index) : index_(index) {}
+  // Counts bytes, not units.
+  MaintainerEffect Update(const ItemChange& change, storage::Batch* batch) const override;
 
  private:
   const IndexSchema* const index_;
@@ -69,5 +82,10 @@ struct IndexEntry {
 };
 std::optional<IndexEntry> MakeIndexEntry(const TableSchema& table, const IndexSchema& index,
                                          const StoredItem& item);
+// The same for a vector index: everything but the vector itself, of which memory holds the floats.
+std::optional<IndexEntry> MakeVectorEntry(const TableSchema& table, const IndexSchema& index,
+                                          const StoredItem& item);
+// The key of an item's entry in a vector index: the item's own, under the index's id.
+std::string VectorEntryKey(const IndexSchema& index, ByteView item_key);
 
 }  // namespace holdfast::engine

@@ -1,11 +1,13 @@
 #include "engine/index/recount.h"
 
+#include "engine/index/vector_value.h"
 #include "engine/item/stored_item.h"
 
 namespace holdfast::engine {
 
 Status Recount(storage::Kv* kv, Table* table, ObjectId target) {
-  bool is_table = target == table->schema()->id;
+  SchemaPtr schema = table->schema();
+  bool is_table = target == schema->id;
   Tally* tally = is_table ? &table->tally : table->IndexTally(target);
   std::shared_ptr<const storage::Snapshot> snapshot;
   {
@@ -20,7 +22,8 @@ Status Recount(storage::Kv* kv, Table* table, ObjectId target) {
                         snapshot.get(), storage::Wait::kMayBlock);
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     ++count;
-    bytes += static_cast<int64_t>(DecodeStored(it->value()).size);
+    StoredItem stored = DecodeStored(it->value());
+    bytes += static_cast<int64_t>(is_table ? BilledSize(*schema, stored.view(), stored.size) : stored.size);
   }
   HF_CHECK_OK(it->status());
   tally->Add(count, bytes);

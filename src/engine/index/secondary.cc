@@ -13,6 +13,7 @@ double WriteUnits(size_t size) {
 
 std::optional<IndexEntry> MakeIndexEntry(const TableSchema& table, const IndexSchema& index,
                                          const StoredItem& item) {
+  if (index.is_vector()) return MakeVectorEntry(table, index, item);
   auto key = IndexEntryKey(table, index, item.view());
   if (!key) return std::nullopt;
   IndexEntry entry{*std::move(key), {}, item.size};

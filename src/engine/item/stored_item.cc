@@ -101,7 +101,8 @@ std::string ProjectForIndex(const IndexSchema& index, MapView item) {
   for (uint32_t i = 0; i < item.size() && name != index.projected.end();) {  // both are sorted
     value::Attribute attribute = item.At(i);
     int order = attribute.name.compare(*name);
-    if (order == 0) {
+    bool kept = !index.vector || attribute.name != index.vector->attribute;
+    if (order == 0 && kept) {
       writer.Name(attribute.name);
       writer.Copy(attribute.value);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "engine/index/vector_value.h"
 
 namespace holdfast::engine {
 namespace {
@@ -144,33 +145,67 @@ class ItemWriter::Run {
       batch->Delete(extra.space, extra.key);
     Status written = Ok{};
     if (!batch->empty()) written = writer_->kv_->Write(batch.get(), options_.wait);
+    if (written) TellMaintainers(stamp);
     writer_->committer_->End(stamp);
     HF_CHECK_OK(std::move(written));
     for (size_t i = 0; i < actions_.size(); ++i) Count(i);
     return Ok{};
   }
 
+  // An outcome's item before and after, as maintainers see it.
+  struct Images {
+    explicit Images(const WriteOutcome& outcome) {
+      if (outcome.old) old = {outcome.old_size, outcome.old->flat()};
+      now = {outcome.now_size, outcome.now.flat()};
+    }
+    StoredItem old, now;
+  };
+
+  // Refers to `images`.
+  ItemChange ChangeOf(size_t i, const Images& images, const Stamp& stamp) const {
+    const WriteOutcome& outcome = written_.outcomes[i];
+    return {actives_[i]->schema.get(),
+            actions_[i].item_key,
+            outcome.old ? &images.old : nullptr,
+            outcome.kind == Change::Kind::kPut ? &images.now : nullptr,
+            stamp,
+            options_.by_ttl,
+            static_cast<uint32_t>(i)};
+  }
+
+  static size_t Billed(const ActiveSchema& active, const Item& item, size_t size) {
+    return active.has_vectors ? BilledSize(*active.schema, value::MapView(item), size) : size;
+  }
+
+  bool Writes(size_t i) const {
+    const WriteOutcome& outcome = written_.outcomes[i];
+    return outcome.kind == Change::Kind::kPut || (outcome.kind == Change::Kind::kDelete && outcome.old);
+  }
+
+  void TellMaintainers(const Stamp& stamp) {
+    for (size_t i = 0; i < actions_.size(); ++i) {
+      if (!actives_[i]->has_vectors || !Writes(i)) continue;
+      Images images(written_.outcomes[i]);
+      ItemChange change = ChangeOf(i, images, stamp);
+      for (const auto& maintainer : actives_[i]->indexes) maintainer->Written(change);
+    }
+  }
+
   void AddToBatch(size_t i, const Stamp& stamp, storage::Batch* batch) {
     WriteOutcome& outcome = written_.outcomes[i];
     const ActiveSchema& active = *actives_[i];
     bool puts = outcome.kind == Change::Kind::kPut;
-    bool deletes = outcome.kind == Change::Kind::kDelete && outcome.old;
     effects_.emplace_back();
     outcome.index_units.assign(active.indexes.size(), -1);
-    if (!puts && !deletes) return;
+    if (outcome.old) outcome.old_billed = Billed(active, *outcome.old, outcome.old_size);
+    if (outcome.now_size > 0) outcome.now_billed = Billed(active, outcome.now, outcome.now_size);
+    if (!Writes(i)) return;
 
-    StoredItem old, now;
-    if (outcome.old) old = {outcome.old_size, outcome.old->flat()};
-    if (puts) now = {outcome.now_size, outcome.now.flat()};
-    ItemChange change{active.schema.get(),
-                      actions_[i].item_key,
-                      outcome.old ? &old : nullptr,
-                      puts ? &now : nullptr,
-                      stamp,
-                      options_.by_ttl,
-                      static_cast<uint32_t>(i)};
+    Images images(outcome);
+    ItemChange change = ChangeOf(i, images, stamp);
     if (puts) {
-      batch->Put(storage::Space::kItems, actions_[i].item_key, EncodeStored(now.size, now.flat));
+      batch->Put(storage::Space::kItems, actions_[i].item_key,
+                 EncodeStored(images.now.size, images.now.flat));
     } else {
       batch->Delete(storage::Space::kItems, actions_[i].item_key);
     }
@@ -190,8 +225,9 @@ class ItemWriter::Run {
       return;
     bool puts = outcome.kind == Change::Kind::kPut;
     int64_t before = outcome.old ? 1 : 0;
-    actions_[i].table->tally.Add((puts ? 1 : 0) - before, static_cast<int64_t>(puts ? outcome.now_size : 0) -
-                                                              static_cast<int64_t>(outcome.old_size));
+    actions_[i].table->tally.Add(
+        (puts ? 1 : 0) - before,
+        static_cast<int64_t>(puts ? outcome.now_billed : 0) - static_cast<int64_t>(outcome.old_billed));
     for (size_t k = 0; k < effects_[i].size(); ++k) {
       actives_[i]->index_tallies[k]->Add(effects_[i][k].count_delta, effects_[i][k].bytes_delta);
     }

@@ -40,6 +40,9 @@ struct WriteOutcome {
   Item now;                 // as written, when kind is kPut
   size_t old_size = 0;
   size_t now_size = 0;
+  // What the table is charged for, and counts: BilledSize of the two.
+  size_t old_billed = 0;
+  size_t now_billed = 0;
   // Per index of the table's schema, in order: what the change cost it; negative when it was not touched.
   std::vector<double> index_units;
   SchemaPtr schema;
