@@ -20,7 +20,7 @@
 namespace holdfast::vector {
 
 struct Kernels {
-  std::string_view name;  // "scalar", "avx2", "avx512vnni", "neon"
+  std::string_view name;  // "scalar", "avx2", "avx512vnni", "neon", "neon_dotprod"
   // Sum of a[i] * b[i]. Requires: every element in [-127, 127]; `bytes` a multiple of 64, at most 4096; both
   // 64-byte aligned (codes are padded with zeros).
   int32_t (*dot_i8)(const int8_t* a, const int8_t* b, size_t bytes);
@@ -38,7 +38,7 @@ constexpr size_t CodeBytes(size_t dimensions) {
 
 // The best set that this processor can run.
 const Kernels& BestKernels();
-// Every set that it can run, the plain one first.
+// Every set that it can run, from the plain one to the best.
 const std::vector<const Kernels*>& AvailableKernels();
 
 }  // namespace holdfast::vector
