@@ -49,3 +49,14 @@ def test_neon(native, arm, processor, sets):
     tried, answers = sets_and_answers("qemu-aarch64", "-cpu", processor, arm)
     assert tried == sets
     assert answers == native[1]
+
+
+# Few machines that run the tests have AVX-512, and QEMU does not emulate it.
+def test_avx512(native, tmp_path):
+    emulated, program = tmp_path / "emulated.o", tmp_path / "kernels"
+    source = ROOT / "src/vector/kernels_avx512.cc"
+    run("g++", *FLAGS, "-include", ROOT / "tests/cross/emulated_avx512.h", "-c", source, "-o", emulated)
+    run("g++", *FLAGS, *[other for other in SOURCES if other != source], emulated, MAIN, "-o", program)
+    sets, answers = sets_and_answers(program)
+    assert sets[-1] == "avx512vnni"
+    assert answers == native[1]
