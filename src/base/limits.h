@@ -49,4 +49,7 @@ inline constexpr int kExpressionDepthMax = 320;
 inline constexpr size_t kHttpHeaderBytesMax = 16 * 1024;
 inline constexpr size_t kCommitQueueMax = 16384;  // answers waiting for a sync
 
+// Vectors that may wait for their graph before writes are slowed.
+inline constexpr size_t kVectorBacklogFree = 10'000;
+
 }  // namespace holdfast::limits

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "engine/index/backfill.h"
 #include "engine/index/recount.h"
+#include "engine/index/vector_keeper.h"
 #include "engine/store_directory.h"
 #include "engine/ttl/housekeeper.h"
 #include "storage/memory/memory_kv.h"
@@ -62,6 +63,9 @@ std::string TableRecordKey(ObjectId id) {
 std::string BackfillCursorKey(ObjectId id) {
   return NumberedKey("backfill/", id);
 }
+std::string VectorSnapshotKey(ObjectId index) {
+  return NumberedKey("vector/", index);
+}
 std::string TokenRecordKey(std::string_view token) {
   return "token/" + std::string(token);
 }
@@ -94,6 +98,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   HF_CHECK_OK(engine->Load());
   engine->backfiller_ = std::make_unique<Backfiller>(engine.get());
   engine->housekeeper_ = std::make_unique<Housekeeper>(engine.get(), options.manual_housekeeping);
+  engine->vector_keeper_->Start();
   engine->ResumeUnfinished();
   return engine;
 }
@@ -101,6 +106,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
 Engine::~Engine() {
   housekeeper_.reset();
   backfiller_.reset();
+  vector_keeper_.reset();
   if (committer_ != nullptr) {
     base::MutexLock ddl(&ddl_mu_);
     std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
@@ -149,11 +155,27 @@ Status Engine::Load() {
   committer_->OnPublish([this](uint64_t) { change_log_->Published(); });
   HF_CHECK_OK(SaveMeta(batch.get()));
   SaveTallies(/*clean=*/false, batch.get());
-  // Nobody follows a table across a restart.
-  batch->DeleteRange(storage::Space::kChanges, {std::string(1, '\0'), std::string(8, '\xff')});
+  DeleteUnneededChanges(batch.get());
   HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
   figures_are_exact_ = clean;
-  return Ok{};
+  vector_keeper_ = std::make_unique<VectorKeeper>(this);
+  return vector_keeper_->Load();
+}
+
+// Nobody follows a table across a restart but its vector indexes.
+void Engine::DeleteUnneededChanges(storage::Batch* batch) {
+  std::vector<ObjectId> needed;
+  for (const TablePtr& table : catalog_.All()) {
+    if (table->has_vectors) needed.push_back(table->schema()->id);
+  }
+  std::sort(needed.begin(), needed.end());
+  std::string from(1, '\0');
+  for (ObjectId id : needed) {
+    storage::Range kept = ObjectRange(id);
+    if (from < kept.lower) batch->DeleteRange(storage::Space::kChanges, {from, kept.lower});
+    from = kept.upper;
+  }
+  batch->DeleteRange(storage::Space::kChanges, {from, std::string(8, '\xff')});
 }
 
 Status Engine::SaveMeta(storage::Batch* batch) {
@@ -290,12 +312,14 @@ Status Engine::DropTable(const TablePtr& table) {
   for (const IndexSchema& index : schema->indexes) {
     batch->DeleteRange(storage::Space::kIndexes, ObjectRange(index.id));
     batch->Delete(storage::Space::kCatalog, BackfillCursorKey(index.id));
+    batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index.id));
   }
   Stamp stamp = committer_->Begin();
   Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
   committer_->End(stamp);
   HF_CHECK_OK(std::move(written));
   table->dropped = true;
+  change_log_->Forget(schema->id);
   catalog_.Remove(schema->name);
   return Ok{};
 }
@@ -326,7 +350,9 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
       if (edited.FindIndexById(index.id) != nullptr) continue;
       batch->DeleteRange(storage::Space::kIndexes, ObjectRange(index.id));
       batch->Delete(storage::Space::kCatalog, BackfillCursorKey(index.id));
+      batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index.id));
     }
+    if (old->has_vector_indexes() && !edited.has_vector_indexes()) change_log_->Forget(edited.id);
     if (old->ttl_enabled() && !edited.ttl_enabled()) {
       batch->DeleteRange(storage::Space::kTtl, ObjectRange(edited.id));
       batch->Delete(storage::Space::kCatalog, BackfillCursorKey(edited.id));
@@ -354,6 +380,9 @@ Status Engine::RunHousekeeping() {
 }
 void Engine::WaitForBackfills() {
   backfiller_->WaitIdle();
+}
+void Engine::WaitForVectors() {
+  vector_keeper_->WaitIdle();
 }
 double Engine::BackfillProgress(ObjectId id) const {
   return backfiller_->Progress(id);

@@ -35,6 +35,7 @@ namespace holdfast::engine {
 
 class Backfiller;
 class Housekeeper;
+class VectorKeeper;
 
 struct EngineOptions {
   Options options;
@@ -54,6 +55,8 @@ class View {
  public:
   explicit View(std::shared_ptr<const Published> published) : published_(std::move(published)) {}
   const storage::Snapshot* snapshot() const { return published_->snapshot.get(); }
+  // Every commit up to here is in it.
+  uint64_t number() const { return published_->number; }
 
  private:
   std::shared_ptr<const Published> published_;
@@ -102,6 +105,8 @@ class Engine {
   Status RunHousekeeping();
   // Returns when no index or TTL backfill is under way.
   void WaitForBackfills();
+  // Returns when every vector written so far is where searches find it fastest.
+  void WaitForVectors();
   // Share of the items that the backfill of index (or TTL table) `id` has passed, 0 to 1; 1 when none is
   // under way.
   double BackfillProgress(ObjectId id) const;
@@ -111,6 +116,7 @@ class Engine {
  private:
   friend class Backfiller;
   friend class Housekeeper;
+  friend class VectorKeeper;
 
   explicit Engine(const EngineOptions& options);
   Status Load();
@@ -118,6 +124,7 @@ class Engine {
   void SaveTallies(bool clean, storage::Batch* batch) HF_REQUIRES(ddl_mu_);
   // Returns whether the last run ended cleanly, so that the figures are exact.
   Result<bool> LoadTallies();
+  void DeleteUnneededChanges(storage::Batch* batch);
   void ResumeUnfinished();
 
   const Options options_;
@@ -142,6 +149,7 @@ class Engine {
 
   std::unique_ptr<Backfiller> backfiller_;
   std::unique_ptr<Housekeeper> housekeeper_;
+  std::unique_ptr<VectorKeeper> vector_keeper_;
 };
 
 // Keys of the catalog space. Stored on disk: never change.
@@ -149,6 +157,7 @@ inline constexpr std::string_view kMetaKey = "meta";
 inline constexpr std::string_view kTallyKey = "tally";
 std::string TableRecordKey(ObjectId id);
 std::string BackfillCursorKey(ObjectId id);
+std::string VectorSnapshotKey(ObjectId index);
 std::string TokenRecordKey(std::string_view token);
 // Expiry entries of idempotency tokens stand under this table id, which no table has.
 inline constexpr ObjectId kTokenTable = 0;

@@ -12,7 +12,9 @@ class Verifier {
  public:
   explicit Verifier(Engine* engine) : kv_(engine->kv()) {}
 
-  Status CheckTable(const TableSchema& schema) {
+  Status CheckTable(const Table& table) {
+    SchemaPtr held = table.schema();
+    const TableSchema& schema = *held;
     ++report.tables;
     std::vector<uint64_t> expected_entries(schema.indexes.size(), 0);
     uint64_t expected_expiries = 0;
@@ -27,6 +29,7 @@ class Verifier {
         ++expected_entries[i];
         HF_CHECK_OK(CheckPresent(storage::Space::kIndexes, entry->key, &entry->value,
                                  "index " + schema.indexes[i].name + " of " + schema.name));
+        CheckVector(table, schema.indexes[i], it->key(), stored);
       }
       if (schema.ttl_status == TimeToLiveStatus::kEnabled) {
         if (auto expiry = ExpirySeconds(stored.view(), schema.ttl_attribute)) {
@@ -45,6 +48,12 @@ class Verifier {
       if (index.status == IndexStatus::kActive && entries != expected_entries[i]) {
         Fault("index " + index.name + " of " + schema.name + " has " + std::to_string(entries) +
               " entries where its table makes " + std::to_string(expected_entries[i]));
+      }
+      LiveVectorsPtr live = table.LiveIndex(index.id);
+      size_t vectors = live == nullptr ? entries : live->index().stats().vectors;
+      if (vectors != entries) {
+        Fault("index " + index.name + " of " + schema.name + " has " + std::to_string(vectors) +
+              " vectors in memory for " + std::to_string(entries) + " entries");
       }
     }
     HF_TRY(uint64_t expiries, Count(storage::Space::kTtl, schema.id));
@@ -77,6 +86,15 @@ class Verifier {
     return true;
   }
 
+  void CheckVector(const Table& table, const IndexSchema& index, ByteView item_key,
+                   const StoredItem& stored) {
+    LiveVectorsPtr live = table.LiveIndex(index.id);
+    if (live == nullptr || index.status != IndexStatus::kActive) return;
+    if (!live->Matches(index, item_key, stored)) {
+      Fault("index " + index.name + " of " + table.schema()->name + ": a vector in memory is not its item's");
+    }
+  }
+
   // An index still being filled is not held to completeness.
   Status CheckPresent(storage::Space space, const std::string& key, const std::string* value,
                       const std::string& where) {
@@ -105,7 +123,7 @@ class Verifier {
 
 Result<VerifyReport> VerifyStore(Engine* engine) {
   Verifier verifier(engine);
-  for (const TablePtr& table : engine->catalog().All()) HF_CHECK_OK(verifier.CheckTable(*table->schema()));
+  for (const TablePtr& table : engine->catalog().All()) HF_CHECK_OK(verifier.CheckTable(*table));
   return std::move(verifier.report);
 }
 

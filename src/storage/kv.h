@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "holdfast/result.h"
+#include "storage/files.h"
 
 namespace holdfast::storage {
 
@@ -114,6 +115,8 @@ class Kv {
   virtual Stats stats() const = 0;
   // A copy of the newest state that can be opened as a store, in a directory that does not exist yet.
   virtual Status Checkpoint(const std::string& directory) = 0;
+  // Files beside the store; null where nothing outlives the process.
+  virtual Files* files() { return nullptr; }
   // Rewrites the store without what is no longer needed. Slow.
   virtual Status Compact() = 0;
 };

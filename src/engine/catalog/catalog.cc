@@ -2,16 +2,23 @@
 
 namespace holdfast::engine {
 
-ActiveSchema::ActiveSchema(SchemaPtr s) : schema(std::move(s)) {
+ActiveSchema::ActiveSchema(SchemaPtr s, const std::map<ObjectId, LiveVectorsPtr>& live)
+    : schema(std::move(s)) {
   for (const IndexSchema& index : schema->indexes) {
     if (index.is_vector()) {
-      indexes.push_back(std::make_unique<VectorIndexMaintainer>(&index));
+      vectors.push_back(live.at(index.id));
+      indexes.push_back(std::make_unique<VectorIndexMaintainer>(&index, vectors.back()));
     } else {
       indexes.push_back(std::make_unique<SecondaryIndexMaintainer>(&index));
     }
   }
-  has_vectors = schema->has_vector_indexes();
   if (schema->ttl_enabled()) ttl = std::make_unique<TtlMaintainer>();
+}
+
+size_t ActiveSchema::VectorBacklog() const {
+  size_t backlog = 0;
+  for (const LiveVectorsPtr& live : vectors) backlog += live->index().backlog();
+  return backlog;
 }
 
 Table::Table(SchemaPtr schema) {
@@ -24,7 +31,21 @@ std::shared_ptr<const ActiveSchema> Table::active() const {
 }
 
 void Table::Activate(SchemaPtr schema) {
-  auto next = std::make_shared<ActiveSchema>(std::move(schema));
+  std::map<ObjectId, LiveVectorsPtr> live;
+  {
+    base::MutexLock lock(&mu_);
+    for (const IndexSchema& index : schema->indexes) {
+      if (!index.is_vector()) continue;
+      auto known = live_vectors_.find(index.id);
+      LiveVectorsPtr vectors =
+          known != live_vectors_.end() ? known->second : std::make_shared<LiveVectors>(index);
+      vectors->Configure(index.vector->settings);
+      live.emplace(index.id, std::move(vectors));
+    }
+    live_vectors_ = live;
+    has_vectors = !live.empty();
+  }
+  auto next = std::make_shared<ActiveSchema>(std::move(schema), live);
   for (const IndexSchema& index : next->schema->indexes) {
     next->index_tallies.push_back(IndexTally(index.id));
     next->index_consumption.push_back(IndexConsumption(index.id));
@@ -45,6 +66,12 @@ Consumption* Table::IndexConsumption(ObjectId index) {
   auto& consumption = index_consumption_[index];
   if (consumption == nullptr) consumption = std::make_unique<Consumption>();
   return consumption.get();
+}
+
+LiveVectorsPtr Table::LiveIndex(ObjectId index) const {
+  base::MutexLock lock(&mu_);
+  auto found = live_vectors_.find(index);
+  return found == live_vectors_.end() ? nullptr : found->second;
 }
 
 TablePtr Catalog::Find(std::string_view name) const {

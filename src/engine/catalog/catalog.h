@@ -16,6 +16,7 @@
 
 #include "base/mutex.h"
 #include "engine/catalog/schema.h"
+#include "engine/index/live_vectors.h"
 #include "engine/index/maintainer.h"
 #include "storage/kv.h"
 
@@ -40,14 +41,19 @@ struct Consumption {
 
 // A schema in force, with what the write path needs of it made once.
 struct ActiveSchema {
-  explicit ActiveSchema(SchemaPtr schema);
+  // `live` has the live side of each vector index of the schema.
+  ActiveSchema(SchemaPtr schema, const std::map<ObjectId, LiveVectorsPtr>& live);
+
+  // Vectors that wait to be put into their graphs.
+  size_t VectorBacklog() const;
 
   SchemaPtr schema;
   std::vector<std::unique_ptr<IndexMaintainer>> indexes;  // as in schema->indexes
   std::vector<Tally*> index_tallies;                      // likewise
   std::vector<Consumption*> index_consumption;            // likewise
   std::unique_ptr<TtlMaintainer> ttl;                     // null when off
-  bool has_vectors = false;                               // schema->has_vector_indexes()
+  std::vector<LiveVectorsPtr> vectors;                    // of its vector indexes
+  bool has_vectors() const { return !vectors.empty(); }
 };
 
 class Table {
@@ -60,20 +66,24 @@ class Table {
   void Activate(SchemaPtr schema);
 
   base::SharedMutex gate;
-  std::atomic<bool> dropped{false};   // read under the gate
-  std::atomic<int> log_consumers{0};  // read under the gate: > 0 means changes are logged
+  std::atomic<bool> dropped{false};      // read under the gate
+  std::atomic<int> log_consumers{0};     // read under the gate: > 0 means changes are logged
+  std::atomic<bool> has_vectors{false};  // of the schema in force
   Tally tally;
   Consumption consumption;
 
   // Of one index; made when the index first appears.
   Tally* IndexTally(ObjectId index);
   Consumption* IndexConsumption(ObjectId index);
+  // Null when there is no such vector index.
+  LiveVectorsPtr LiveIndex(ObjectId index) const;
 
  private:
   mutable base::Mutex mu_;
   std::shared_ptr<const ActiveSchema> active_ HF_GUARDED_BY(mu_);
   std::map<ObjectId, std::unique_ptr<Tally>> index_tallies_ HF_GUARDED_BY(mu_);
   std::map<ObjectId, std::unique_ptr<Consumption>> index_consumption_ HF_GUARDED_BY(mu_);
+  std::map<ObjectId, LiveVectorsPtr> live_vectors_ HF_GUARDED_BY(mu_);
 };
 using TablePtr = std::shared_ptr<Table>;
 

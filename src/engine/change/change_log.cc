@@ -36,6 +36,19 @@ std::string EncodeRecord(const ItemChange& change) {
   return bytes;
 }
 
+// kKey ‖ varint time ‖ storage key of the item
+bool IsKeyOnly(ByteView bytes) {
+  return !bytes.empty() && bytes[0] == static_cast<char>(ChangeRecord::Kind::kKey);
+}
+
+Result<ByteView> KeyInRecord(ByteView bytes) {
+  uint64_t time = 0;
+  bytes.remove_prefix(1);
+  if (!base::ReadVarint(&bytes, &time))
+    return Error(ErrorCode::kCorruption, "a change log record is damaged");
+  return bytes;
+}
+
 Result<ChangeRecord> DecodeRecord(ByteView key, ByteView bytes) {
   ChangeRecord record;
   record.commit_number = base::ReadBigEndian(key.substr(5), 8);
@@ -62,6 +75,48 @@ void ChangeLog::Append(const ItemChange& change, storage::Batch* batch) {
   batch->Put(storage::Space::kChanges,
              RecordKey(change.table->id, ShardOf(change.item_key), change.stamp.number, change.ordinal),
              EncodeRecord(change));
+}
+
+void ChangeLog::AppendKey(const ItemChange& change, storage::Batch* batch) {
+  std::string bytes(1, static_cast<char>(ChangeRecord::Kind::kKey));
+  base::AppendVarint(&bytes, static_cast<uint64_t>(change.stamp.time_millis));
+  bytes.append(change.item_key);
+  batch->Put(storage::Space::kChanges,
+             RecordKey(change.table->id, ShardOf(change.item_key), change.stamp.number, change.ordinal),
+             bytes);
+}
+
+void ChangeLog::KeepAfter(ObjectId table, uint64_t number) {
+  base::MutexLock lock(&mu_);
+  kept_[table].after = number;
+}
+
+void ChangeLog::Forget(ObjectId table) {
+  base::MutexLock lock(&mu_);
+  if (auto kept = kept_.find(table); kept != kept_.end()) kept->second.after = UINT64_MAX;
+}
+
+Result<std::vector<std::string>> ChangeLog::ChangedSince(const TableSchema& table, uint64_t number) const {
+  std::vector<std::string> keys;
+  for (int shard = 0; shard < kShards; ++shard) {
+    auto it =
+        kv_->Iterate(storage::Space::kChanges,
+                     {RecordKey(table.id, shard, number + 1, 0), RecordKey(table.id, shard, UINT64_MAX, 0)},
+                     nullptr, storage::Wait::kMayBlock);
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      if (IsKeyOnly(it->value())) {
+        HF_TRY(ByteView key, KeyInRecord(it->value()));
+        keys.emplace_back(key);
+      } else {
+        HF_TRY(ChangeRecord record, DecodeRecord(it->key(), it->value()));
+        keys.push_back(ItemKeyOf(table, value::MapView(record.now ? *record.now : *record.old)));
+      }
+    }
+    HF_CHECK_OK(it->status());
+  }
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  return keys;
 }
 
 Result<std::unique_ptr<Watch>> ChangeLog::Open(const TablePtr& table, std::optional<ChangePosition> from) {
@@ -124,6 +179,10 @@ Result<std::vector<ChangeRecord>> ChangeLog::Read(ObjectId table, const ChangePo
       *go_on = std::max(after, ChangePosition{published, UINT32_MAX});
       break;
     }
+    if (IsKeyOnly(next->value())) {  // from before anybody watched
+      next->Next();
+      continue;
+    }
     HF_TRY(ChangeRecord record, DecodeRecord(next->key(), next->value()));
     *go_on = {record.commit_number, record.ordinal};
     records.push_back(std::move(record));
@@ -160,32 +219,43 @@ void ChangeLog::Close(ObjectId table, const ChangePosition& at) {
   retained.readers.erase(retained.readers.find(at));
 }
 
+void ChangeLog::DeleteUpTo(ObjectId table, uint64_t number, storage::Batch* batch) {
+  for (int shard = 0; shard < kShards; ++shard) {
+    batch->DeleteRange(storage::Space::kChanges,
+                       {RecordKey(table, shard, 0, 0), RecordKey(table, shard, number, UINT32_MAX)});
+  }
+}
+
 Status ChangeLog::Trim() {
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   {
     base::MutexLock lock(&mu_);
+    // How far a table's log may go: not past what KeepAfter wants.
+    auto limit = [&](ObjectId id, uint64_t number) {
+      auto kept = kept_.find(id);
+      return kept == kept_.end() ? number : std::min(number, kept->second.after);
+    };
     for (auto at = retained_.begin(); at != retained_.end();) {
       auto& [id, retained] = *at;
       if (retained.readers.empty()) {
         retained.table->log_consumers.fetch_sub(1);
-        for (int shard = 0; shard < kShards; ++shard) {
-          batch->DeleteRange(storage::Space::kChanges,
-                             {RecordKey(id, shard, 0, 0), RecordKey(id, shard, UINT64_MAX, UINT32_MAX)});
-        }
+        DeleteUpTo(id, limit(id, UINT64_MAX), batch.get());
         at = retained_.erase(at);
         continue;
       }
       const ChangePosition& oldest = *retained.readers.begin();
       if (oldest.commit_number > retained.start.commit_number + 1) {
-        ChangePosition start{oldest.commit_number - 1, UINT32_MAX};
-        for (int shard = 0; shard < kShards; ++shard) {
-          batch->DeleteRange(storage::Space::kChanges,
-                             {RecordKey(id, shard, 0, 0), RecordKey(id, shard, oldest.commit_number, 0)});
-        }
-        retained.start = start;
+        DeleteUpTo(id, limit(id, oldest.commit_number - 1), batch.get());
+        retained.start = {oldest.commit_number - 1, UINT32_MAX};
       }
       ++at;
     }
+    for (auto& [id, kept] : kept_) {
+      if (retained_.contains(id) || kept.after <= kept.trimmed) continue;
+      DeleteUpTo(id, kept.after, batch.get());
+      kept.trimmed = kept.after;
+    }
+    std::erase_if(kept_, [](const auto& entry) { return entry.second.trimmed == UINT64_MAX; });
   }
   if (batch->empty()) return Ok{};
   return kv_->Write(batch.get(), storage::Wait::kMayBlock);

@@ -29,7 +29,8 @@
 namespace holdfast::engine {
 
 struct ChangeRecord {
-  enum class Kind : uint8_t { kInsert = 1, kModify = 2, kRemove = 3 };  // stored on disk: never renumber
+  // Stored on disk: never renumber. kKey says only that an item changed: written where no watch wants more.
+  enum class Kind : uint8_t { kInsert = 1, kModify = 2, kRemove = 3, kKey = 4 };
 
   uint64_t commit_number = 0;
   uint32_t ordinal = 0;  // within the commit
@@ -56,6 +57,15 @@ class ChangeLog {
 
   // Adds the record of `change` to its batch.
   static void Append(const ItemChange& change, storage::Batch* batch);
+  // The same without the images: for those who only need to know which items to look at.
+  static void AppendKey(const ItemChange& change, storage::Batch* batch);
+
+  // Records of commits after `number` are kept, whoever reads, until this is called again. A table that needs
+  // none any more is forgotten.
+  void KeepAfter(ObjectId table, uint64_t number);
+  void Forget(ObjectId table);
+  // The storage keys of the items that changed in commits after `number`, in order, each once.
+  Result<std::vector<std::string>> ChangedSince(const TableSchema& table, uint64_t number) const;
 
   // Follows `table` from after `from`, or from now. Fails with kTrimmedDataAccess when records after `from`
   // are no longer kept, and with kResourceNotFound when the table is gone.
@@ -80,6 +90,8 @@ class ChangeLog {
   // everything published.
   Result<std::vector<ChangeRecord>> Read(ObjectId table, const ChangePosition& after, size_t limit,
                                          ChangePosition* go_on) const;
+  // Deletes a table's records of commits up to `number`.
+  static void DeleteUpTo(ObjectId table, uint64_t number, storage::Batch* batch);
   bool WaitUntil(const ChangePosition& after, std::chrono::steady_clock::time_point deadline);
   void Move(ObjectId table, const ChangePosition& from, const ChangePosition& to);
   void Close(ObjectId table, const ChangePosition& at);
@@ -89,6 +101,12 @@ class ChangeLog {
   base::Mutex mu_;
   base::CondVar published_;
   std::map<ObjectId, Retained> retained_ HF_GUARDED_BY(mu_);
+  // By KeepAfter, and how far the log was trimmed for it.
+  struct Kept {
+    uint64_t after = 0;
+    uint64_t trimmed = 0;
+  };
+  std::map<ObjectId, Kept> kept_ HF_GUARDED_BY(mu_);
 };
 
 class Watch {

@@ -122,6 +122,7 @@ Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
   }
 
   std::unique_ptr<storage::Batch> batch = kv.NewBatch();
+  std::vector<std::pair<std::string, std::string>> filled;  // to be told once they are written
   auto items = kv.Iterate(storage::Space::kItems, {keys.front(), keys.back() + '\0'}, nullptr,
                           storage::Wait::kMayBlock);
   auto next = keys.begin();
@@ -130,13 +131,19 @@ Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
     if (next == keys.end() || *next != items->key()) continue;  // written since, with the new schema
     StoredItem stored = DecodeStored(items->value());
     ItemChange change{active->schema.get(), items->key(), nullptr, &stored, {}, false, 0};
-    maintainer->Update(change, batch.get());
+    MaintainerEffect effect = maintainer->Update(change, batch.get());
+    if (effect.touched && active->has_vectors()) filled.emplace_back(items->key(), items->value());
+    HF_ASSERT(!effect.logs);  // nothing is snapshot before it is filled
   }
   HF_CHECK_OK(items->status());
   *cursor = keys.back();
   batch->Put(storage::Space::kCatalog, BackfillCursorKey(job.target), *cursor);
   Stamp stamp = engine_->committer().Begin();
   Status written = kv.Write(batch.get(), storage::Wait::kMayBlock);
+  for (const auto& [key, value] : filled) {
+    StoredItem stored = DecodeStored(value);
+    if (written) maintainer->Written({active->schema.get(), key, nullptr, &stored, stamp, false, 0});
+  }
   engine_->committer().End(stamp);
   return written;
 }

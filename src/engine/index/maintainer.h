@@ -11,6 +11,7 @@
 
 #include "engine/catalog/schema.h"
 #include "engine/commit/committer.h"
+#include "engine/index/live_vectors.h"
 #include "engine/item/stored_item.h"
 #include "storage/kv.h"
 
@@ -33,6 +34,7 @@ struct MaintainerEffect {
   bool touched = false;
   int64_t count_delta = 0;
   int64_t bytes_delta = 0;
+  bool logs = false;  // the change log must name the item
 };
 
 class IndexMaintainer {
@@ -60,12 +62,15 @@ class SecondaryIndexMaintainer final : public IndexMaintainer {
 // Vector indexes: an entry of each item that carries a sound vector. `index` must outlive the maintainer.
 class VectorIndexMaintainer final : public IndexMaintainer {
  public:
-  explicit VectorIndexMaintainer(const IndexSchema* index) : index_(index) {}
+  VectorIndexMaintainer(const IndexSchema* index, LiveVectorsPtr live)
+      : index_(index), live_(std::move(live)) {}
   // Counts bytes, not units.
   MaintainerEffect Update(const ItemChange& change, storage::Batch* batch) const override;
+  void Written(const ItemChange& change) const override;
 
  private:
   const IndexSchema* const index_;
+  const LiveVectorsPtr live_;
 };
 
 // Expiry entries, by which the sweeper finds what has expired.

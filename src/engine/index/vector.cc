@@ -61,6 +61,7 @@ MaintainerEffect VectorIndexMaintainer::Update(const ItemChange& change, storage
   if (change.now != nullptr) now = MakeVectorEntry(*change.table, *index_, *change.now);
   MaintainerEffect effect;
   if (!old && !now) return effect;
+  effect.logs = live_->logged && !LiveVectors::Same(*index_, change.old, change.now);
   bool same_value = old && now && old->value == now->value;
   if (same_value && SameVector(*index_->vector, *change.old, *change.now)) return effect;
   if (now && !same_value) batch->Put(storage::Space::kIndexes, now->key, now->value);
@@ -70,6 +71,10 @@ MaintainerEffect VectorIndexMaintainer::Update(const ItemChange& change, storage
   effect.count_delta = (now ? 1 : 0) - (old ? 1 : 0);
   effect.bytes_delta = static_cast<int64_t>(now ? now->size : 0) - static_cast<int64_t>(old ? old->size : 0);
   return effect;
+}
+
+void VectorIndexMaintainer::Written(const ItemChange& change) const {
+  live_->Apply(*index_, change.item_key, change.old, change.now, change.stamp.number);
 }
 
 }  // namespace holdfast::engine

@@ -1,6 +1,7 @@
 #include "engine/item/write.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "base/limits.h"
 #include "engine/index/vector_value.h"
@@ -12,6 +13,7 @@ namespace {
 // to a thread that may wait; others wait as long as it takes.
 constexpr auto kTransactionPatience = std::chrono::milliseconds(10);
 constexpr auto kInlinePatience = std::chrono::microseconds(50);
+constexpr std::chrono::microseconds kVectorDelayMax = std::chrono::milliseconds(10);
 
 KeyLocks::Deadline DeadlineFor(const WriteOptions& options) {
   auto now = std::chrono::steady_clock::now();
@@ -65,6 +67,7 @@ class ItemWriter::Run {
   Result<Written> Execute() {
     HF_CHECK_OK(writer_->committer_->CheckWritable());
     HF_CHECK_OK(gates_.Enter(actions_, options_.wait));
+    HF_CHECK_OK(GiveWay());
     written_.conflict = LockKeys();
     if (written_.conflict != KeyLocks::kAll) {
       if (options_.wait == storage::Wait::kNever)
@@ -80,6 +83,21 @@ class ItemWriter::Run {
   }
 
  private:
+  // Who writes vectors faster than graphs grow is slowed down, so that searches need not scan more and more
+  // of them one by one.
+  Status GiveWay() const {
+    size_t backlog = 0;
+    for (const WriteAction& action : actions_) {
+      if (action.table->has_vectors) backlog = std::max(backlog, action.table->active()->VectorBacklog());
+    }
+    if (backlog <= limits::kVectorBacklogFree) return Ok{};
+    if (options_.wait == storage::Wait::kNever)
+      return Error(ErrorCode::kWouldBlock, "vectors are being indexed");
+    auto over = static_cast<int64_t>(backlog - limits::kVectorBacklogFree);
+    std::this_thread::sleep_for(std::min(std::chrono::microseconds(over / 20), kVectorDelayMax));
+    return Ok{};
+  }
+
   size_t LockKeys() {
     std::vector<ByteView> keys;
     keys.reserve(actions_.size() + 1);
@@ -174,7 +192,7 @@ class ItemWriter::Run {
   }
 
   static size_t Billed(const ActiveSchema& active, const Item& item, size_t size) {
-    return active.has_vectors ? BilledSize(*active.schema, value::MapView(item), size) : size;
+    return active.has_vectors() ? BilledSize(*active.schema, value::MapView(item), size) : size;
   }
 
   bool Writes(size_t i) const {
@@ -184,7 +202,7 @@ class ItemWriter::Run {
 
   void TellMaintainers(const Stamp& stamp) {
     for (size_t i = 0; i < actions_.size(); ++i) {
-      if (!actives_[i]->has_vectors || !Writes(i)) continue;
+      if (!actives_[i]->has_vectors() || !Writes(i)) continue;
       Images images(written_.outcomes[i]);
       ItemChange change = ChangeOf(i, images, stamp);
       for (const auto& maintainer : actives_[i]->indexes) maintainer->Written(change);
@@ -209,14 +227,19 @@ class ItemWriter::Run {
     } else {
       batch->Delete(storage::Space::kItems, actions_[i].item_key);
     }
+    bool logs = false;
     for (size_t k = 0; k < active.indexes.size(); ++k) {
       MaintainerEffect effect = active.indexes[k]->Update(change, batch);
+      logs |= effect.logs;
       if (effect.touched) outcome.index_units[k] = effect.write_units;
       effects_.back().push_back(effect);
     }
     if (active.ttl != nullptr) active.ttl->Update(change, batch);
-    if (actions_[i].table->log_consumers.load(std::memory_order_relaxed) > 0)
+    if (actions_[i].table->log_consumers.load(std::memory_order_relaxed) > 0) {
       ChangeLog::Append(change, batch);
+    } else if (logs) {
+      ChangeLog::AppendKey(change, batch);
+    }
   }
 
   void Count(size_t i) {

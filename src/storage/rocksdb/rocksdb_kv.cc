@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "storage/rocksdb/log_files.h"
+#include "storage/rocksdb/rocksdb_files.h"
 
 namespace holdfast::storage {
 namespace {
@@ -130,10 +131,12 @@ class RocksIterator final : public Iterator {
 
 class RocksDbKv final : public Kv {
  public:
-  RocksDbKv(std::shared_ptr<const LogFileSystem> file_system, std::unique_ptr<rocksdb::Env> env,
-            std::unique_ptr<SequenceGuard> guard, std::unique_ptr<rocksdb::DB> db,
-            std::vector<rocksdb::ColumnFamilyHandle*> handles, std::shared_ptr<rocksdb::Cache> cache)
-      : file_system_(std::move(file_system)),
+  RocksDbKv(const std::shared_ptr<LogFileSystem>& file_system, const std::string& directory,
+            std::unique_ptr<rocksdb::Env> env, std::unique_ptr<SequenceGuard> guard,
+            std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> handles,
+            std::shared_ptr<rocksdb::Cache> cache)
+      : file_system_(file_system),
+        files_(OpenRocksDbFiles(file_system, directory + "/vectors")),
         env_(std::move(env)),
         guard_(std::move(guard)),
         db_(std::move(db)),
@@ -216,6 +219,8 @@ class RocksDbKv final : public Kv {
     return ToStatus(owned->CreateCheckpoint(directory));
   }
 
+  Files* files() override { return files_.get(); }
+
   Status Compact() override {
     for (rocksdb::ColumnFamilyHandle* handle : handles_) {
       HF_CHECK_OK(ToStatus(db_->CompactRange({}, handle, nullptr, nullptr)));
@@ -231,6 +236,7 @@ class RocksDbKv final : public Kv {
   }
 
   const std::shared_ptr<const LogFileSystem> file_system_;
+  const std::unique_ptr<Files> files_;
   const std::unique_ptr<rocksdb::Env> env_;     // outlives db_
   const std::unique_ptr<SequenceGuard> guard_;  // likewise
   const std::unique_ptr<rocksdb::DB> db_;
@@ -310,7 +316,7 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   rocksdb::DB* db = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(db_options, options.directory, spaces, &handles, &db);
   if (!status.ok()) return ToError(status);
-  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(std::move(file_system), std::move(env),
+  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(file_system, options.directory, std::move(env),
                                                          std::move(guard), std::unique_ptr<rocksdb::DB>(db),
                                                          std::move(handles), std::move(cache)));
 }

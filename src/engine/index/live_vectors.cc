@@ -1,0 +1,128 @@
+#include "engine/index/live_vectors.h"
+
+#include "base/limits.h"
+#include "engine/index/vector_value.h"
+
+namespace holdfast::engine {
+namespace {
+
+vector::Metric MetricOf(DistanceFunction distance) {
+  switch (distance) {
+    case DistanceFunction::kCosine: return vector::Metric::kCosine;
+    case DistanceFunction::kEuclidean: return vector::Metric::kEuclidean;
+    case DistanceFunction::kDotProduct: return vector::Metric::kDotProduct;
+  }
+  HF_ASSERT(false);
+}
+
+// The item's key without the table's id, its partition hash last: equal scores come in the order of this, and
+// shall come in the order of the primary key.
+std::string MemoryKey(ByteView item_key) {
+  return std::string(item_key.substr(6)).append(item_key.substr(4, 2));
+}
+
+std::string StorageKey(std::string_view memory_key) {
+  size_t fields = memory_key.size() - 2;
+  return std::string(memory_key.substr(fields)).append(memory_key.substr(0, fields));
+}
+
+// What an item has to do with the index, in views of the item. Empty when it is not in the index.
+struct Membership {
+  value::ValueView vector;
+  ByteView partition;
+  std::vector<std::optional<std::string_view>> filters;
+
+  friend bool operator==(const Membership& a, const Membership& b) {
+    return a.vector == b.vector && a.partition == b.partition && a.filters == b.filters;
+  }
+};
+
+std::optional<Membership> MembershipOf(const IndexSchema& index, const StoredItem& item) {
+  value::MapView view = item.view();
+  auto vector = VectorOf(*index.vector, view);
+  if (!vector) return std::nullopt;
+  Membership membership{*vector, {}, {}};
+  if (!index.partition.empty()) {
+    auto value = view.Find(index.partition[0].name);
+    if (!value || CheckKeyValue(index.partition[0], *value, limits::kPartitionKeyBytesMax) != KeyFault::kNone)
+      return std::nullopt;
+    membership.partition = value->bytes();
+  }
+  for (const KeyAttribute& filter : index.vector->filters) {
+    auto value = view.Find(filter.name);
+    membership.filters.push_back(value ? std::optional<std::string_view>(value->bytes()) : std::nullopt);
+  }
+  return membership;
+}
+
+}  // namespace
+
+LiveVectors::LiveVectors(const IndexSchema& index) {
+  Reset(index);
+}
+
+void LiveVectors::Reset(const IndexSchema& index) {
+  const VectorSchema& vector = *index.vector;
+  vector::IndexOptions options;
+  options.dimensions = static_cast<size_t>(vector.dimensions);
+  options.metric = MetricOf(vector.distance);
+  options.filters = vector.filters.size();
+  options.m = static_cast<size_t>(vector.settings.m);
+  options.ef_construction = static_cast<size_t>(vector.settings.ef_construction);
+  index_ = std::make_unique<vector::Index>(options);
+  Configure(vector.settings);
+}
+
+void LiveVectors::Configure(const VectorSettings& settings) {
+  index_->SetSearchOptions({.ef = static_cast<size_t>(settings.ef_search), .exact = settings.exact});
+}
+
+bool LiveVectors::Same(const IndexSchema& index, const StoredItem* old, const StoredItem* now) {
+  std::optional<Membership> before, after;
+  if (old != nullptr) before = MembershipOf(index, *old);
+  if (now != nullptr) after = MembershipOf(index, *now);
+  return before == after;
+}
+
+void LiveVectors::Apply(const IndexSchema& index, ByteView item_key, const StoredItem* old,
+                        const StoredItem* now, uint64_t number) {
+  if (Same(index, old, now)) return;
+  changes.fetch_add(1, std::memory_order_relaxed);
+  Set(index, item_key, now, number);
+}
+
+void LiveVectors::Set(const IndexSchema& index, ByteView item_key, const StoredItem* now, uint64_t number) {
+  std::optional<Membership> membership;
+  if (now != nullptr) membership = MembershipOf(index, *now);
+  std::string key = MemoryKey(item_key);
+  if (!membership) {
+    index_->Remove(number, key);
+    return;
+  }
+  std::vector<float> floats = ReadVector(membership->vector);
+  if (!index_->Put(number, {key, floats.data(), membership->partition, membership->filters}))
+    incomplete_ = true;
+}
+
+bool LiveVectors::Matches(const IndexSchema& index, ByteView item_key, const StoredItem& item) const {
+  std::optional<Membership> membership = MembershipOf(index, item);
+  if (!membership) return true;  // that it is not there shows in the count
+  std::vector<float> floats = ReadVector(membership->vector);
+  return index_->Holds({MemoryKey(item_key), floats.data(), membership->partition, membership->filters});
+}
+
+std::vector<LiveVectors::Found> LiveVectors::Search(const VectorQuery& query, uint64_t as_of) const {
+  vector::Query asked{.vector = query.vector.data(),
+                      .k = query.top_k,
+                      .partition = query.partition,
+                      .filters = {},
+                      .as_of = as_of};
+  for (const VectorQuery::Filter& filter : query.filters)
+    asked.filters.push_back({filter.position, filter.value});
+  std::vector<Found> found;
+  for (vector::Hit& hit : index_->Search(asked))
+    found.push_back({StorageKey(hit.key), std::move(hit.vector), hit.score});
+  return found;
+}
+
+}  // namespace holdfast::engine

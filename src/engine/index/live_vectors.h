@@ -1,0 +1,61 @@
+// A vector index as it lives in memory, fed by the write path. The items are the truth; everything here can
+// be made from them again.
+//
+// Thread-safe; calls for one item are ordered by its lock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "engine/catalog/schema.h"
+#include "engine/index/vector_search.h"
+#include "engine/item/stored_item.h"
+#include "vector/index.h"
+
+namespace holdfast::engine {
+
+class LiveVectors {
+ public:
+  // `index` is a vector index. What of its settings shapes the graph is fixed from here on.
+  explicit LiveVectors(const IndexSchema& index);
+
+  // Takes over settings that may change: how searches are done.
+  void Configure(const VectorSettings& settings);
+
+  // Turns what stands for `old` into what stands for `now`; either may be null. `number` is that of the
+  // commit.
+  void Apply(const IndexSchema& index, ByteView item_key, const StoredItem* old, const StoredItem* now,
+             uint64_t number);
+  // Makes the index hold what `now` says, whatever it held before.
+  void Set(const IndexSchema& index, ByteView item_key, const StoredItem* now, uint64_t number);
+  // Whether the two, either of which may be null, stand for the same in the index.
+  static bool Same(const IndexSchema& index, const StoredItem* old, const StoredItem* now);
+  // Empties it. Nothing else may be under way.
+  void Reset(const IndexSchema& index);
+  // Whether the index holds of this item what it should.
+  bool Matches(const IndexSchema& index, ByteView item_key, const StoredItem& item) const;
+
+  struct Found {
+    std::string item_key;  // without the table's id
+    std::vector<float> vector;
+    float score;
+  };
+  std::vector<Found> Search(const VectorQuery& query, uint64_t as_of) const;
+
+  vector::Index& index() { return *index_; }
+  const vector::Index& index() const { return *index_; }
+  // Changes since the last snapshot.
+  std::atomic<uint64_t> changes{0};
+  // Whether changes are logged: from the first snapshot on. Read under the table's gate.
+  std::atomic<bool> logged{false};
+  // There was no memory for a vector: searches would lie.
+  bool incomplete() const { return incomplete_.load(std::memory_order_relaxed); }
+
+ private:
+  std::unique_ptr<vector::Index> index_;
+  std::atomic<bool> incomplete_{false};
+};
+using LiveVectorsPtr = std::shared_ptr<LiveVectors>;
+
+}  // namespace holdfast::engine

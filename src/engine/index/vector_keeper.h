@@ -1,0 +1,76 @@
+// Looks after vector indexes: brings them back when a store is opened, moves new vectors into graphs, writes
+// snapshots so that the next start is quick.
+//
+// A start reads an index's last snapshot and then looks again at every item that the change log names since:
+// a bounded catch-up. Where there is no snapshot, or an unusable one, the index is made from the items.
+//
+// A snapshot is files (docs/format.md) and a record in the catalog that names them and the commit they are as
+// of. The record is written last; files that no record names are thrown away.
+//
+// Thread-safe. One thread does the work.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "engine/catalog/catalog.h"
+
+namespace holdfast::engine {
+
+class Engine;
+
+class VectorKeeper {
+ public:
+  explicit VectorKeeper(Engine* engine) : engine_(engine) {}
+  // Stops the thread, then writes snapshots of what changed a lot.
+  ~VectorKeeper();
+
+  // Brings back every vector index. To be called once, before anything is written.
+  Status Load();
+  void Start();
+  void WaitIdle();
+
+ private:
+  // What a catalog record says.
+  struct Manifest {
+    uint64_t number = 0;  // as of which commit
+    std::string graph;
+    std::vector<std::string> floats;  // oldest first
+    uint64_t rows = 0;                // vectors in all of them, those since replaced included
+  };
+
+  void Run();
+  // Returns whether there is more to do.
+  bool Work();
+  Status LoadIndex(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
+  Status ReadSnapshot(const Manifest& manifest, LiveVectors* live);
+  Status Rebuild(const TableSchema& table, const IndexSchema& index, LiveVectors* live);
+  // Makes the index agree with the items of these storage keys as they are now.
+  Status Refresh(const IndexSchema& index, const std::vector<std::string>& item_keys, LiveVectors* live);
+  bool WantsSnapshot(const LiveVectors& live) const;
+  Status Snapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
+  Result<std::optional<Manifest>> ReadManifest(ObjectId index) const;
+  // Returns false when the index has gone meanwhile.
+  Result<bool> WriteManifest(const TablePtr& table, ObjectId index, const Manifest& manifest);
+  void StartLogging(const TablePtr& table, LiveVectors* live);
+  // Lets the log forget what every snapshot of the table has.
+  void MoveLog(const TablePtr& table);
+  Status DeleteStrayFiles();
+  // Files of indexes that are gone go too.
+  void ForgetDropped();
+  bool stopping() const;
+
+  Engine* const engine_;
+  mutable base::Mutex mu_;
+  base::CondVar changed_;
+  bool stop_ HF_GUARDED_BY(mu_) = false;
+  uint64_t idle_rounds_ HF_GUARDED_BY(mu_) = 0;
+  uint64_t sequence_ = 0;                   // of file names; above every name there is
+  std::map<ObjectId, uint64_t> snapshots_;  // as of which commit, by index
+  std::thread thread_;
+};
+
+}  // namespace holdfast::engine

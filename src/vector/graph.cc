@@ -1,0 +1,154 @@
+#include "vector/graph.h"
+
+#include <algorithm>
+
+namespace holdfast::vector {
+
+Candidate Graph::Descend(const CodedQuery& query, Candidate from, uint32_t level) const {
+  for (bool moved = true; moved;) {
+    moved = false;
+    const Links* list = slots_->links(from.slot, level);
+    uint32_t count = list[0].load(std::memory_order_acquire);
+    for (uint32_t i = 1; i <= count; ++i) {
+      Slot next = list[i].load(std::memory_order_acquire);
+      float distance = Distance(query, slots_->row(next));
+      if (distance >= from.distance) continue;
+      from = {distance, next};
+      moved = true;
+    }
+  }
+  return from;
+}
+
+std::vector<Slot> Graph::Choose(std::vector<Candidate> candidates, size_t count_max) const {
+  std::sort(candidates.begin(), candidates.end());
+  std::vector<Slot> chosen;
+  for (const Candidate& candidate : candidates) {
+    if (chosen.size() == count_max) break;
+    CodedQuery base = QueryOf(candidate.slot);
+    // A chosen one that is nearer to it leads there: its place is better used for another direction.
+    bool covered = std::any_of(chosen.begin(), chosen.end(), [&](Slot other) {
+      return Distance(base, slots_->row(other)) < candidate.distance;
+    });
+    if (!covered) chosen.push_back(candidate.slot);
+  }
+  return chosen;
+}
+
+void Graph::Write(Links* list, const std::vector<Slot>& slots) {
+  for (size_t i = 0; i < slots.size(); ++i) list[1 + i].store(slots[i], std::memory_order_release);
+  list[0].store(static_cast<uint32_t>(slots.size()), std::memory_order_release);
+}
+
+void Graph::Link(Slot from, Slot to, float distance, uint32_t level) {
+  base::MutexLock lock(&Stripe(from));
+  Links* list = slots_->links(from, level);
+  uint32_t count = list[0].load(std::memory_order_relaxed);
+  if (count < slots_->link_max(level)) {
+    list[1 + count].store(to, std::memory_order_release);
+    list[0].store(count + 1, std::memory_order_release);
+    return;
+  }
+  std::vector<Candidate> candidates{{distance, to}};
+  CodedQuery base = QueryOf(from);
+  for (uint32_t i = 1; i <= count; ++i) {
+    Slot linked = list[i].load(std::memory_order_relaxed);
+    candidates.push_back({Distance(base, slots_->row(linked)), linked});
+  }
+  Write(list, Choose(std::move(candidates), slots_->link_max(level)));
+}
+
+void Graph::Insert(Slot slot, SearchScratch* scratch) {
+  const SlotRow& row = slots_->row(slot);
+  CodedQuery query = QueryOf(slot);
+  uint64_t entry = entry_.load(std::memory_order_acquire);
+  // Whoever raises the graph does it alone.
+  bool raises = entry == kNoEntry || row.level > entry >> 32;
+  if (raises) {
+    entry_mu_.Lock();
+    entry = entry_.load(std::memory_order_acquire);
+    raises = entry == kNoEntry || row.level > entry >> 32;
+    if (!raises) entry_mu_.Unlock();
+  }
+  if (entry == kNoEntry) {
+    SetEntry(slot, row.level);
+    entry_mu_.Unlock();
+    return;
+  }
+  auto first = static_cast<Slot>(entry);
+  auto top = static_cast<uint32_t>(entry >> 32);
+  Candidate at{Distance(query, slots_->row(first)), first};
+  for (uint32_t level = top; level > row.level; --level) at = Descend(query, at, level);
+  for (uint32_t level = std::min(top, row.level) + 1; level-- > 0;) {
+    SearchLevel(
+        query, at, level, {.ef = ef_construction_}, [](const SlotRow&) { return true; }, scratch);
+    std::vector<Candidate> candidates = scratch->nearest;
+    std::erase_if(candidates, [slot](const Candidate& candidate) { return candidate.slot == slot; });
+    if (candidates.empty()) continue;
+    at = *std::min_element(candidates.begin(), candidates.end());
+    std::vector<Slot> chosen = Choose(std::move(candidates), slots_->m());
+    {
+      // Another insertion may already have met this slot on a higher level and linked it.
+      base::MutexLock lock(&Stripe(slot));
+      Links* own = slots_->links(slot, level);
+      uint32_t count = own[0].load(std::memory_order_relaxed);
+      std::vector<Slot> merged = chosen;
+      for (uint32_t i = 1; i <= count && merged.size() < slots_->link_max(level); ++i) {
+        Slot linked = own[i].load(std::memory_order_relaxed);
+        if (std::find(merged.begin(), merged.end(), linked) == merged.end()) merged.push_back(linked);
+      }
+      Write(own, merged);
+    }
+    for (Slot other : chosen) Link(other, slot, Distance(query, slots_->row(other)), level);
+  }
+  if (raises) {
+    SetEntry(slot, row.level);
+    entry_mu_.Unlock();
+  }
+}
+
+void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead,
+                   const std::function<void(size_t, const std::function<void(size_t)>&)>& parallel) {
+  auto relink = [&](Slot slot, uint32_t level) {
+    Links* list = slots_->links(slot, level);
+    uint32_t count = list[0].load(std::memory_order_relaxed);
+    std::vector<Slot> kept, around;
+    for (uint32_t i = 1; i <= count; ++i) {
+      Slot linked = list[i].load(std::memory_order_relaxed);
+      if (!is_dead(linked)) {
+        kept.push_back(linked);
+        continue;
+      }
+      const Links* beyond = slots_->links(linked, level);
+      uint32_t beyond_count = beyond[0].load(std::memory_order_relaxed);
+      for (uint32_t k = 1; k <= beyond_count; ++k) {
+        Slot candidate = beyond[k].load(std::memory_order_relaxed);
+        if (candidate != slot && !is_dead(candidate)) around.push_back(candidate);
+      }
+    }
+    if (kept.size() == count) return;
+    kept.insert(kept.end(), around.begin(), around.end());
+    std::sort(kept.begin(), kept.end());
+    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+    CodedQuery base = QueryOf(slot);
+    std::vector<Candidate> candidates;
+    for (Slot linked : kept) candidates.push_back({Distance(base, slots_->row(linked)), linked});
+    Write(list, Choose(std::move(candidates), slots_->link_max(level)));
+  };
+  parallel(nodes.size(), [&](size_t i) {
+    if (is_dead(nodes[i])) return;
+    for (uint32_t level = 0; level <= slots_->row(nodes[i]).level; ++level) relink(nodes[i], level);
+  });
+  Slot entry = kNoSlot;
+  for (Slot slot : nodes) {
+    if (is_dead(slot)) continue;
+    if (entry == kNoSlot || slots_->row(slot).level > slots_->row(entry).level) entry = slot;
+  }
+  if (entry == kNoSlot) {
+    entry_.store(kNoEntry, std::memory_order_release);
+  } else {
+    SetEntry(entry);
+  }
+}
+
+}  // namespace holdfast::vector

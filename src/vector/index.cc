@@ -1,0 +1,521 @@
+#include "vector/index.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "vector/parallel.h"
+
+namespace holdfast::vector {
+namespace {
+
+// Vectors moved into a graph by one call of Tend: a second's work at most.
+constexpr size_t kGrowStep = 1024;
+// A graph is consolidated when this share of it is dead.
+constexpr size_t kDeadShare = 5;
+// Slots a filtered walk may look at, against those a scan would: a slot costs a walk about three times as
+// much.
+constexpr size_t kWalkCost = 3;
+
+// 64-byte aligned room for a code.
+class CodeBuffer {
+ public:
+  explicit CodeBuffer(size_t bytes) : bytes_(static_cast<int8_t*>(std::aligned_alloc(64, bytes))) {
+    HF_ASSERT(bytes_ != nullptr);
+  }
+  ~CodeBuffer() { std::free(bytes_); }
+  CodeBuffer(const CodeBuffer&) = delete;
+  CodeBuffer& operator=(const CodeBuffer&) = delete;
+  int8_t* get() const { return bytes_; }
+
+ private:
+  int8_t* const bytes_;
+};
+
+// Geometric with base m, from the slot's own number: a level needs no luck, only to be spread.
+uint32_t LevelOf(Slot slot, size_t m) {
+  uint64_t x = (slot + 1) * uint64_t{0x9E3779B97F4A7C15};
+  x = (x ^ x >> 30) * uint64_t{0xBF58476D1CE4E5B9};
+  x = (x ^ x >> 27) * uint64_t{0x94D049BB133111EB};
+  x ^= x >> 31;
+  double uniform = (static_cast<double>(x >> 11) + 1) / 9007199254740993.0;  // in (0, 1)
+  return static_cast<uint32_t>(std::min(-std::log(uniform) / std::log(static_cast<double>(m)), 15.0));
+}
+
+bool BySlot(const Candidate& a, const Candidate& b) {
+  return a.slot < b.slot;
+}
+
+SearchScratch* ThreadScratch() {
+  static thread_local SearchScratch scratch;
+  return &scratch;
+}
+
+}  // namespace
+
+struct Index::PreparedQuery {
+  PreparedQuery(const IndexOptions& options, const Kernels& kernels, const float* floats)
+      : vector(floats), buffer(CodeBytes(options.dimensions)) {
+    coded.code = Encode(options.metric, floats, options.dimensions, kernels, buffer.get());
+    coded.bytes = buffer.get();
+  }
+  const float* vector;
+  CodeBuffer buffer;
+  CodedQuery coded;
+};
+
+Index::Index(const IndexOptions& options)
+    : options_(options),
+      kernels_(options.kernels != nullptr ? *options.kernels : BestKernels()),
+      slots_(options.dimensions, options.m),
+      epoch_(std::make_shared<int>(0)) {}
+
+Index::~Index() = default;
+
+void Index::SetSearchOptions(const SearchOptions& options) {
+  ef_ = options.ef;
+  exact_ = options.exact;
+}
+
+// --- writing ---
+
+Index::Partition* Index::PartitionNamed(std::string_view name) {
+  auto found = partitions_.find(name);
+  if (found != partitions_.end()) return found->second.get();
+  auto partition = std::make_unique<Partition>();
+  partition->id = static_cast<uint32_t>(partition_by_id_.size());
+  partition->name = name;
+  partition->filters.resize(options_.filters);
+  partition_by_id_.push_back(partition.get());
+  return partitions_.emplace(std::string(name), std::move(partition)).first->second.get();
+}
+
+uint32_t Index::FilterId(Partition* partition, size_t position, std::string_view value) {
+  FilterValues& values = partition->filters[position];
+  auto [at, is_new] = values.ids.try_emplace(std::string(value), values.lists.size() + 1);
+  if (is_new) values.lists.push_back(std::make_unique<FilterValue>());
+  return at->second;
+}
+
+void Index::Queue(Partition* partition) {
+  if (partition->queued) return;
+  partition->queued = true;
+  work_.push_back(partition);
+}
+
+void Index::End(Slot slot, uint64_t number) {
+  SlotRow& row = slots_.row(slot);
+  row.died.store(number, std::memory_order_release);
+  Partition* partition = partition_by_id_[row.partition];
+  partition->dead.push_back(slot);
+  ++dead_;
+  Queue(partition);
+}
+
+bool Index::Put(uint64_t number, const Entry& entry) {
+  HF_ASSERT(entry.filters.size() == options_.filters);
+  Slot slot = kNoSlot;
+  {
+    base::WriterLock lock(&mu_);
+    slot = slots_.Allocate();
+  }
+  if (slot == kNoSlot) return false;
+  // The slot is nobody's yet: its bytes are written without the lock.
+  SlotRow& row = slots_.row(slot);
+  std::copy_n(entry.vector, options_.dimensions, slots_.floats(slot));
+  Code code = Encode(options_.metric, entry.vector, options_.dimensions, kernels_, row.code());
+  row.scale = code.scale;
+  row.offset = code.offset;
+  row.error = code.error;
+  row.norm = code.norm;
+  slots_.SetLevel(slot, LevelOf(slot, options_.m));
+
+  base::WriterLock lock(&mu_);
+  Partition* partition = PartitionNamed(entry.partition);
+  std::vector<uint32_t> filters(options_.filters, 0);
+  for (size_t i = 0; i < filters.size(); ++i) {
+    if (!entry.filters[i]) continue;
+    filters[i] = FilterId(partition, i, *entry.filters[i]);
+    partition->filters[i].lists[filters[i] - 1]->slots.push_back(slot);
+  }
+  row.partition = partition->id;
+  row.info = SlotInfo::Make(entry.key, filters);
+  auto [at, is_new] = by_key_.try_emplace(row.info->key(), slot);
+  if (!is_new) {
+    Slot old = at->second;
+    // The old key's bytes go with the old slot.
+    by_key_.erase(at);
+    by_key_.emplace(row.info->key(), slot);
+    End(old, number);
+  }
+  partition->tail.push_back(slot);
+  row.born.store(number, std::memory_order_release);
+  if (partition->graph != nullptr) backlog_.fetch_add(1, std::memory_order_relaxed);
+  Queue(partition);
+  return true;
+}
+
+void Index::Remove(uint64_t number, std::string_view key) {
+  base::WriterLock lock(&mu_);
+  auto found = by_key_.find(key);
+  if (found == by_key_.end()) return;
+  Slot slot = found->second;
+  by_key_.erase(found);
+  End(slot, number);
+}
+
+// --- searching ---
+
+Index::Plan Index::MakePlan(const Query& query) const {
+  Plan plan;
+  base::ReaderLock lock(&mu_);
+  auto found = partitions_.find(query.partition);
+  if (found == partitions_.end()) {
+    plan.none = true;
+    return plan;
+  }
+  const Partition& partition = *found->second;
+  plan.partition = partition.id;
+  plan.members = partition.nodes.size() + partition.tail.size();
+  plan.matches_max = plan.members;
+  const std::vector<Slot>* narrowest = nullptr;
+  for (const Query::Filter& filter : query.filters) {
+    const FilterValues& values = partition.filters[filter.position];
+    auto id = values.ids.find(std::string(filter.value));
+    if (id == values.ids.end()) {
+      plan.none = true;
+      return plan;
+    }
+    plan.filter_ids.emplace_back(filter.position, id->second);
+    const std::vector<Slot>& list = values.lists[id->second - 1]->slots;
+    if (list.size() > plan.matches_max) continue;
+    plan.matches_max = list.size();
+    narrowest = &list;
+  }
+  plan.epoch = epoch_;
+  // A walk looks at about ef vectors for each that passes: the fewer pass, the more it looks at.
+  double worth = std::sqrt(3.0 * static_cast<double>(EfFor(query, plan.members) * plan.members));
+  size_t scan_max = std::min(options_.filter_scan_max, static_cast<size_t>(worth));
+  bool narrow = !query.filters.empty() && plan.matches_max <= scan_max;
+  if (partition.graph != nullptr && !exact_ && !narrow) {
+    plan.graph = partition.graph.get();
+    plan.scan = partition.tail;
+  } else if (narrowest != nullptr) {
+    plan.scan = *narrowest;
+  } else {
+    plan.scan = partition.nodes;
+    plan.scan.insert(plan.scan.end(), partition.tail.begin(), partition.tail.end());
+  }
+  return plan;
+}
+
+std::vector<Slot> Index::Everything(const Query& query, const Plan& plan) const {
+  base::ReaderLock lock(&mu_);
+  const Partition& partition = *partitions_.find(query.partition)->second;
+  const std::vector<Slot>* narrowest = nullptr;
+  for (auto [position, id] : plan.filter_ids) {
+    const std::vector<Slot>& list = partition.filters[position].lists[id - 1]->slots;
+    if (narrowest == nullptr || list.size() < narrowest->size()) narrowest = &list;
+  }
+  if (narrowest != nullptr) return *narrowest;
+  std::vector<Slot> all = partition.nodes;
+  all.insert(all.end(), partition.tail.begin(), partition.tail.end());
+  return all;
+}
+
+bool Index::Accepts(const SlotRow& row, const Plan& plan, uint64_t as_of) const {
+  if (!row.VisibleAt(as_of)) return false;
+  for (auto [position, id] : plan.filter_ids) {
+    if (row.info->filters()[position] != id) return false;
+  }
+  return true;
+}
+
+void Index::Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan,
+                 uint64_t as_of, std::vector<Candidate>* found) const {
+  constexpr size_t kAhead = 3;
+  size_t row_bytes = sizeof(SlotRow) + CodeBytes(options_.dimensions);
+  auto prefetch = [&](size_t i) {
+    if (i >= slots.size()) return;
+    const char* row = reinterpret_cast<const char*>(&slots_.row(slots[i]));
+    for (size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(row + at);
+  };
+  for (size_t i = 0; i < kAhead; ++i) prefetch(i);
+  found->reserve(found->size() + slots.size());
+  for (size_t i = 0; i < slots.size(); ++i) {
+    prefetch(i + kAhead);
+    const SlotRow& row = slots_.row(slots[i]);
+    if (!Accepts(row, plan, as_of)) continue;
+    int32_t dot = kernels_.dot_i8(prepared.coded.bytes, row.code(), CodeBytes(options_.dimensions));
+    found->push_back(
+        {CodeDistance(options_.metric, prepared.coded.code, row.scale, row.offset, dot), slots[i]});
+  }
+}
+
+std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates, size_t k,
+                               bool complete, bool* tied) const {
+  *tied = false;
+  auto bound = [&](const Candidate& candidate) {
+    const SlotRow& row = slots_.row(candidate.slot);
+    return Bound(options_.metric, prepared.coded.code, row.error, row.norm);
+  };
+  if (candidates.size() > k) {
+    // Whatever may be nearer than the k-th at its worst must be looked at.
+    std::vector<float> worst;
+    worst.reserve(candidates.size());
+    for (const Candidate& candidate : candidates) worst.push_back(candidate.distance + bound(candidate));
+    std::nth_element(worst.begin(), worst.begin() + static_cast<ptrdiff_t>(k - 1), worst.end());
+    float limit = worst[k - 1];
+    std::erase_if(candidates,
+                  [&](const Candidate& candidate) { return candidate.distance - bound(candidate) > limit; });
+  }
+  struct Settled {
+    float score;
+    Slot slot;
+  };
+  std::vector<Settled> settled;
+  settled.reserve(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i + 1 < candidates.size()) __builtin_prefetch(slots_.floats(candidates[i + 1].slot));
+    const SlotRow& row = slots_.row(candidates[i].slot);
+    settled.push_back({Score(options_.metric, prepared.vector, prepared.coded.code.norm,
+                             slots_.floats(candidates[i].slot), row.norm, options_.dimensions, kernels_),
+                       candidates[i].slot});
+  }
+  auto before = [&](const Settled& a, const Settled& b) {
+    if (a.score != b.score) return Nearer(options_.metric, a.score, b.score);
+    return slots_.row(a.slot).info->key() < slots_.row(b.slot).info->key();
+  };
+  size_t count = std::min(k, settled.size());
+  std::partial_sort(settled.begin(), settled.begin() + static_cast<ptrdiff_t>(count), settled.end(), before);
+  // All that a walk kept is as near as the last of the result: others as near may have been dropped.
+  if (!complete && settled.size() > k) {
+    *tied = std::all_of(settled.begin() + static_cast<ptrdiff_t>(k), settled.end(),
+                        [&](const Settled& other) { return other.score == settled[k - 1].score; });
+  }
+  std::vector<Hit> hits;
+  hits.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    const float* floats = slots_.floats(settled[i].slot);
+    hits.push_back({std::string(slots_.row(settled[i].slot).info->key()),
+                    std::vector<float>(floats, floats + options_.dimensions), settled[i].score});
+  }
+  return hits;
+}
+
+size_t Index::EfFor(const Query& query, size_t members) const {
+  size_t chosen = ef_.load(std::memory_order_relaxed);
+  if (chosen == 0) {
+    // More vectors, more ways to go astray.
+    double doublings = std::log2(std::max(1.0, static_cast<double>(members) / 10'000));
+    chosen = 64 + static_cast<size_t>(8 * doublings);
+  }
+  return std::max(chosen, query.k + query.k / 2);
+}
+
+std::vector<Hit> Index::Search(const Query& query) const {
+  Plan plan = MakePlan(query);
+  if (plan.none || query.k == 0) return {};
+  PreparedQuery prepared(options_, kernels_, query.vector);
+  std::vector<Candidate> candidates;
+  Scan(prepared, plan.scan, plan, query.as_of, &candidates);
+  bool tied = false;
+  if (plan.graph == nullptr) return Settle(prepared, std::move(candidates), query.k, true, &tied);
+
+  Graph::Limits limits{.ef = EfFor(query, plan.members)};
+  if (!plan.filter_ids.empty()) {
+    limits.visits_max = plan.matches_max / kWalkCost;
+    limits.share = static_cast<float>(plan.matches_max) / static_cast<float>(plan.members);
+  }
+  auto accept = [&](const SlotRow& row) { return Accepts(row, plan, query.as_of); };
+  std::vector<Candidate> walked;
+  bool found = !prepared.coded.code.is_blank() &&
+               plan.graph->Search(prepared.coded, limits, accept, ThreadScratch(), &walked) &&
+               candidates.size() + walked.size() >= std::min(query.k, plan.matches_max);
+  if (found) {
+    // What moved from the tail into the graph meanwhile was met twice.
+    std::sort(walked.begin(), walked.end(), BySlot);
+    std::erase_if(candidates, [&](const Candidate& candidate) {
+      return std::binary_search(walked.begin(), walked.end(), candidate, BySlot);
+    });
+    candidates.insert(candidates.end(), walked.begin(), walked.end());
+    std::vector<Hit> hits = Settle(prepared, std::move(candidates), query.k, false, &tied);
+    if (!tied) return hits;
+  }
+  candidates.clear();
+  Scan(prepared, Everything(query, plan), plan, query.as_of, &candidates);
+  return Settle(prepared, std::move(candidates), query.k, true, &tied);
+}
+
+// --- tending ---
+
+bool Index::Tend(uint64_t published, int threads) {
+  FreeRetired();
+  size_t rounds = 0;
+  {
+    base::ReaderLock lock(&mu_);
+    rounds = work_.size();
+  }
+  bool more = false;
+  for (; rounds > 0 && !more; --rounds) {
+    Partition* partition = nullptr;
+    {
+      base::WriterLock lock(&mu_);
+      if (work_.empty()) break;
+      partition = work_.front();
+      work_.pop_front();
+      partition->queued = false;
+    }
+    more = TendPartition(partition, published, threads);
+    if (more) {
+      base::WriterLock lock(&mu_);
+      Queue(partition);
+    }
+  }
+  base::ReaderLock lock(&mu_);
+  return more || !work_.empty() || !retired_.empty();
+}
+
+bool Index::TendPartition(Partition* partition, uint64_t published, int threads) {
+  Sweep(partition, published, threads);
+  if (exact_) return false;
+  {
+    base::WriterLock lock(&mu_);
+    if (partition->graph == nullptr) {
+      if (partition->tail.size() <= options_.graph_min) return false;
+      partition->graph =
+          std::make_unique<Graph>(&slots_, options_.metric, &kernels_, options_.ef_construction);
+      backlog_.fetch_add(partition->tail.size(), std::memory_order_relaxed);
+    }
+  }
+  Grow(partition, published, threads);
+  base::ReaderLock lock(&mu_);
+  return !partition->tail.empty();
+}
+
+void Index::Grow(Partition* partition, uint64_t published, int threads) {
+  std::vector<Slot> moving;
+  {
+    base::ReaderLock lock(&mu_);
+    for (Slot slot : partition->tail) {
+      if (moving.size() == kGrowStep) break;
+      const SlotRow& row = slots_.row(slot);
+      if (row.born.load(std::memory_order_acquire) <= published) moving.push_back(slot);
+    }
+  }
+  if (moving.empty()) return;
+  std::vector<SearchScratch> scratches(static_cast<size_t>(std::max(threads, 1)));
+  // The first ones alone: many hands in an empty graph would not find each other.
+  size_t alone = partition->nodes.empty() ? std::min<size_t>(moving.size(), 64) : 0;
+  auto insert = [&](int thread, size_t i) {
+    partition->graph->Insert(moving[i], &scratches[static_cast<size_t>(thread)]);
+    slots_.row(moving[i]).linked.store(1, std::memory_order_release);
+  };
+  for (size_t i = 0; i < alone; ++i) insert(0, i);
+  ForEach(moving.size() - alone, threads, [&](int thread, size_t i) { insert(thread, alone + i); });
+  // In the graph before it leaves the tail: a search that copied the tail earlier meets it twice, never not
+  // at all.
+  base::WriterLock lock(&mu_);
+  std::erase_if(partition->tail, [&](Slot slot) { return slots_.row(slot).linked.load() != 0; });
+  partition->nodes.insert(partition->nodes.end(), moving.begin(), moving.end());
+  backlog_.fetch_sub(moving.size(), std::memory_order_relaxed);
+}
+
+// Takes out what ended by `published`, once there is enough of it to be worth the work.
+void Index::Sweep(Partition* partition, uint64_t published, int threads) {
+  std::unordered_set<Slot> unlinked, linked;
+  std::vector<Slot> nodes;
+  {
+    base::ReaderLock lock(&mu_);
+    for (Slot slot : partition->dead) {
+      const SlotRow& row = slots_.row(slot);
+      if (row.died.load() > published) continue;
+      (row.linked.load() != 0 ? linked : unlinked).insert(slot);
+    }
+    if (unlinked.size() < 16 || unlinked.size() * kDeadShare < partition->tail.size()) unlinked.clear();
+    if (linked.size() * kDeadShare < partition->nodes.size()) linked.clear();
+    if (!linked.empty()) nodes = partition->nodes;
+  }
+  if (unlinked.empty() && linked.empty()) return;
+  auto is_dead = [&](Slot slot) { return linked.contains(slot); };
+  if (!linked.empty()) {
+    partition->graph->Remove(nodes, is_dead, [&](size_t count, const std::function<void(size_t)>& work) {
+      ForEach(count, threads, [&](int, size_t i) { work(i); });
+    });
+  }
+  auto is_swept = [&](Slot slot) { return linked.contains(slot) || unlinked.contains(slot); };
+  base::WriterLock lock(&mu_);
+  size_t tail_before = partition->tail.size();
+  std::erase_if(partition->tail, is_swept);
+  if (partition->graph != nullptr) {
+    backlog_.fetch_sub(tail_before - partition->tail.size(), std::memory_order_relaxed);
+  }
+  std::erase_if(partition->nodes, is_swept);
+  std::erase_if(partition->dead, is_swept);
+  std::vector<Slot> swept(linked.begin(), linked.end());
+  swept.insert(swept.end(), unlinked.begin(), unlinked.end());
+  dead_ -= swept.size();
+  Retire(partition, swept);
+}
+
+void Index::Retire(Partition* partition, const std::vector<Slot>& slots) {
+  std::unordered_set<Slot> gone(slots.begin(), slots.end());
+  for (size_t position = 0; position < options_.filters; ++position) {
+    std::unordered_set<uint32_t> touched;
+    for (Slot slot : slots) {
+      if (uint32_t id = slots_.row(slot).info->filters()[position]; id != 0) touched.insert(id);
+    }
+    for (uint32_t id : touched) {
+      std::erase_if(partition->filters[position].lists[id - 1]->slots,
+                    [&](Slot slot) { return gone.contains(slot); });
+    }
+  }
+  retired_.push_back({epoch_, slots});
+  retired_slots_ += slots.size();
+  epoch_ = std::make_shared<int>(0);
+}
+
+void Index::FreeRetired() {
+  base::WriterLock lock(&mu_);
+  while (!retired_.empty() && retired_.front().searches.expired()) {
+    for (Slot slot : retired_.front().slots) {
+      slots_.Free(slot);
+      if (slot < saved_.size()) saved_[slot] = false;
+    }
+    retired_slots_ -= retired_.front().slots.size();
+    retired_.pop_front();
+  }
+}
+
+bool Index::Holds(const Entry& entry) const {
+  base::ReaderLock lock(&mu_);
+  auto found = by_key_.find(entry.key);
+  if (found == by_key_.end()) return false;
+  const SlotRow& row = slots_.row(found->second);
+  const Partition& partition = *partition_by_id_[row.partition];
+  if (partition.name != entry.partition) return false;
+  for (size_t i = 0; i < options_.filters; ++i) {
+    uint32_t id = row.info->filters()[i];
+    if ((id != 0) != entry.filters[i].has_value()) return false;
+    if (id == 0) continue;
+    auto named = partition.filters[i].ids.find(std::string(*entry.filters[i]));
+    if (named == partition.filters[i].ids.end() || named->second != id) return false;
+  }
+  return std::equal(entry.vector, entry.vector + options_.dimensions, slots_.floats(found->second));
+}
+
+IndexStats Index::stats() const {
+  base::ReaderLock lock(&mu_);
+  IndexStats stats;
+  stats.vectors = by_key_.size();
+  stats.dead = dead_ + retired_slots_;
+  stats.tail = backlog();
+  for (const Partition* partition : partition_by_id_) stats.graphs += partition->graph != nullptr ? 1 : 0;
+  // Hash table, key and lists: about a hundred bytes a vector besides the slot.
+  stats.memory_bytes = slots_.memory_bytes() + by_key_.size() * 120;
+  return stats;
+}
+
+}  // namespace holdfast::vector

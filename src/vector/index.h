@@ -1,0 +1,201 @@
+// The vectors of one index in memory: put, remove, and search by nearness, with filters, in partitions.
+//
+//   Index index({.dimensions = 1024, .metric = Metric::kCosine, .filters = 1});
+//   index.Put(commit_number, {.key = "a", .vector = floats, .filters = {"en"}});
+//   index.Tend(published, threads);                             // now and then, from one thread
+//   index.Search({.vector = floats, .k = 10, .as_of = published});
+//
+// What a search returns. A search as of commit number n sees exactly the vectors whose Put is at or below n
+// and that no later Put or Remove of the same key, at or below n, has ended. How it finds the nearest of
+// them:
+//  - few (no graph yet, or a filter that few pass): it compares all codes and settles the order by floats.
+//    This is exact: codes come with bounds, and whatever could be among the nearest is settled.
+//  - many: it walks the graph, accepting only what passes the filter, and scans the tail of vectors that are
+//    not in the graph yet. What comes out is nearly always the nearest; scores are exact.
+//  - a walk that looks at too much without filling its result, or that ends in a tie, becomes a scan.
+// So a result has k vectors whenever k pass, and equal scores come in order of key.
+//
+// Partitions are apart: each has its own tail, graph and filter lists, and costs the others nothing.
+//
+// Thread safety: Put, Remove, Search and the figures from any thread; two calls for one key must be ordered
+// by the caller, numbers ascending. Tend and the snapshot calls from one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/mutex.h"
+#include "vector/code.h"
+#include "vector/graph.h"
+#include "vector/slots.h"
+
+namespace holdfast::vector {
+
+struct IndexOptions {
+  size_t dimensions = 0;
+  Metric metric = Metric::kCosine;
+  size_t filters = 0;  // attributes that a search may filter by
+  size_t m = 16;
+  size_t ef_construction = 200;
+  const Kernels* kernels = nullptr;  // null: the best
+  // Where the two ways to search cost the same, by measurement.
+  size_t graph_min = 3000;          // a partition that has more gets a graph
+  size_t filter_scan_max = 10'000;  // a filter that fewer pass is scanned
+};
+
+// May change while the index is in use.
+struct SearchOptions {
+  size_t ef = 0;       // 0: chosen by size and k
+  bool exact = false;  // always scan, never build a graph
+};
+
+struct Entry {
+  std::string_view key;
+  const float* vector = nullptr;
+  std::string_view partition;
+  // One per filter attribute; empty: the item has none.
+  std::vector<std::optional<std::string_view>> filters;
+};
+
+struct Query {
+  const float* vector = nullptr;
+  size_t k = 1;
+  std::string_view partition;
+  struct Filter {
+    size_t position;
+    std::string_view value;
+  };
+  std::vector<Filter> filters;
+  uint64_t as_of = kNever - 1;
+};
+
+struct Hit {
+  std::string key;
+  std::vector<float> vector;
+  float score;
+};
+
+struct IndexStats {
+  size_t vectors = 0;  // that the newest commit sees
+  size_t tail = 0;     // not in a graph, where there is one
+  size_t dead = 0;     // taking up room until the next consolidation
+  size_t graphs = 0;   // partitions large enough for one
+  size_t memory_bytes = 0;
+};
+
+class Index {
+ public:
+  explicit Index(const IndexOptions& options);
+  ~Index();
+
+  const IndexOptions& options() const { return options_; }
+  void SetSearchOptions(const SearchOptions& options);
+
+  // Returns false when there is no memory for it: the index is incomplete from then on.
+  [[nodiscard]] bool Put(uint64_t number, const Entry& entry);
+  void Remove(uint64_t number, std::string_view key);
+
+  std::vector<Hit> Search(const Query& query) const;
+
+  // Moves vectors of commits up to `published` from tails into graphs, and forgets what ended by then. Does a
+  // bounded amount of work; returns whether there is more.
+  bool Tend(uint64_t published, int threads);
+
+  // Whether the newest commit sees exactly this entry.
+  bool Holds(const Entry& entry) const;
+  IndexStats stats() const;
+  // Vectors waiting for the graph: whoever writes faster than it grows should slow down.
+  size_t backlog() const { return backlog_.load(std::memory_order_relaxed); }
+
+  // --- snapshots (snapshot.h) ---
+  friend class SnapshotWriter;
+  friend class SnapshotReader;
+
+ private:
+  // The vectors that have one value of one filter attribute.
+  struct FilterValue {
+    std::vector<Slot> slots;
+  };
+  // `Values` of one filter attribute. Id 0 means: the item has none.
+  struct FilterValues {
+    std::unordered_map<std::string, uint32_t> ids;
+    std::vector<std::unique_ptr<FilterValue>> lists;  // id - 1
+  };
+  struct Partition {
+    uint32_t id = 0;
+    std::string name;
+    std::vector<Slot> tail;             // not in the graph
+    std::vector<Slot> nodes;            // in the graph
+    std::vector<Slot> dead;             // ended, still in `tail` or `nodes`
+    std::vector<FilterValues> filters;  // per attribute
+    std::unique_ptr<Graph> graph;       // null: small. Never taken away again.
+    bool queued = false;                // in work_
+  };
+  // Slots that nobody can reach but searches that began before.
+  struct Retired {
+    std::weak_ptr<int> searches;
+    std::vector<Slot> slots;
+  };
+  // What a search takes with it from under the lock.
+  struct Plan {
+    std::shared_ptr<int> epoch;
+    Graph* graph = nullptr;
+    std::vector<Slot> scan;                               // to be compared one by one
+    std::vector<std::pair<size_t, uint32_t>> filter_ids;  // position, id
+    uint32_t partition = 0;
+    size_t matches_max = 0;  // upper bound of what passes
+    size_t members = 0;
+    bool none = false;  // nothing can pass
+  };
+  struct PreparedQuery;
+
+  Partition* PartitionNamed(std::string_view name) HF_REQUIRES(mu_);
+  uint32_t FilterId(Partition* partition, size_t position, std::string_view value) HF_REQUIRES(mu_);
+  void End(Slot slot, uint64_t number) HF_REQUIRES(mu_);
+  void Queue(Partition* partition) HF_REQUIRES(mu_);
+
+  Plan MakePlan(const Query& query) const;
+  // Everything that may pass: for when the graph does not do.
+  std::vector<Slot> Everything(const Query& query, const Plan& plan) const;
+  bool Accepts(const SlotRow& row, const Plan& plan, uint64_t as_of) const;
+  void Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan, uint64_t as_of,
+            std::vector<Candidate>* found) const;
+  // Settles candidates by their floats. `*tied` tells that what was left out may be as near as what is in.
+  std::vector<Hit> Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates, size_t k,
+                          bool complete, bool* tied) const;
+  size_t EfFor(const Query& query, size_t members) const;
+
+  bool TendPartition(Partition* partition, uint64_t published, int threads);
+  void Grow(Partition* partition, uint64_t published, int threads);
+  void Sweep(Partition* partition, uint64_t published, int threads);
+  void Retire(Partition* partition, const std::vector<Slot>& slots) HF_REQUIRES(mu_);
+  void FreeRetired();
+
+  const IndexOptions options_;
+  const Kernels& kernels_;
+  mutable Slots slots_;  // Allocate and Free under mu_
+  std::atomic<size_t> ef_{0};
+  std::atomic<bool> exact_{false};
+  std::atomic<size_t> backlog_{0};
+
+  mutable base::SharedMutex mu_;
+  std::unordered_map<std::string_view, Slot> by_key_ HF_GUARDED_BY(mu_);  // keys live in their SlotInfo
+  std::map<std::string, std::unique_ptr<Partition>, std::less<>> partitions_ HF_GUARDED_BY(mu_);
+  std::vector<Partition*> partition_by_id_ HF_GUARDED_BY(mu_);
+  std::deque<Partition*> work_ HF_GUARDED_BY(mu_);
+  std::shared_ptr<int> epoch_ HF_GUARDED_BY(mu_);  // held by each search for as long as it runs
+  std::deque<Retired> retired_ HF_GUARDED_BY(mu_);
+  size_t dead_ HF_GUARDED_BY(mu_) = 0;
+  size_t retired_slots_ HF_GUARDED_BY(mu_) = 0;
+  std::vector<bool> saved_;  // slots whose floats a snapshot holds; belongs to Tend's thread
+};
+
+}  // namespace holdfast::vector

@@ -1,0 +1,361 @@
+#include "vector/snapshot.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "base/checksum.h"
+
+namespace holdfast::vector {
+namespace {
+
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kGraphMagic = 0x47564648;   // "HFVG"
+constexpr uint32_t kFloatsMagic = 0x46564648;  // "HFVF"
+constexpr size_t kBufferBytes = 1 << 20;
+
+Error Damaged(const std::string& what) {
+  return Error(ErrorCode::kCorruption, "a vector snapshot is damaged: " + what);
+}
+
+// Little-endian integers and bytes, with a checksum at the end.
+class Encoder {
+ public:
+  explicit Encoder(const Sink& sink) : sink_(sink) { buffer_.reserve(kBufferBytes + 4096); }
+
+  template <class T>
+  void Number(T value) {
+    buffer_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  }
+  void Text(std::string_view text) {
+    Number(static_cast<uint32_t>(text.size()));
+    buffer_.append(text);
+  }
+  // Passes on what has gathered. Call now and then.
+  Status Step() { return buffer_.size() < kBufferBytes ? OkStatus() : Flush(); }
+  Status Large(std::string_view bytes) {
+    HF_CHECK_OK(Flush());
+    checksum_.Update(bytes);
+    return sink_(bytes);
+  }
+  Status Finish() {
+    HF_CHECK_OK(Flush());
+    uint64_t sum = checksum_.Value();
+    return sink_({reinterpret_cast<const char*>(&sum), sizeof(sum)});
+  }
+
+ private:
+  Status Flush() {
+    checksum_.Update(buffer_);
+    Status written = buffer_.empty() ? OkStatus() : sink_(buffer_);
+    buffer_.clear();
+    return written;
+  }
+
+  const Sink& sink_;
+  std::string buffer_;
+  base::Checksum checksum_;
+};
+
+// Reads what Encoder wrote. Sizes are bounded before memory is taken.
+class Decoder {
+ public:
+  explicit Decoder(const Source& source) : source_(source) {}
+
+  template <class T>
+  Result<T> Number() {
+    T value{};
+    HF_CHECK_OK(Bytes(sizeof(value), reinterpret_cast<char*>(&value)));
+    return value;
+  }
+  Result<std::string> Text(size_t size_max) {
+    HF_TRY(uint32_t size, Number<uint32_t>());
+    if (size > size_max) return Damaged("a text is too long");
+    std::string text(size, '\0');
+    HF_CHECK_OK(Bytes(size, text.data()));
+    return text;
+  }
+  Status Bytes(size_t size, char* out) {
+    HF_CHECK_OK(source_(size, out));
+    checksum_.Update({out, size});
+    return Ok{};
+  }
+  Status Finish() {
+    uint64_t stored = 0;
+    HF_CHECK_OK(source_(sizeof(stored), reinterpret_cast<char*>(&stored)));
+    return stored == checksum_.Value() ? OkStatus() : Status(Damaged("its checksum is wrong"));
+  }
+
+ private:
+  const Source& source_;
+  base::Checksum checksum_;
+};
+
+constexpr size_t kTextMax = 1 << 20;
+
+std::string_view BytesOf(const float* floats, size_t count) {
+  return {reinterpret_cast<const char*>(floats), count * sizeof(float)};
+}
+
+}  // namespace
+
+SnapshotWriter::SnapshotWriter(Index* index, uint64_t number) : index_(index), number_(number) {
+  base::ReaderLock lock(&index->mu_);
+  index->saved_.resize(index->slots_.size());
+  for (const Index::Partition* partition : index->partition_by_id_) {
+    PartitionCopy copy{.name = partition->name,
+                       .has_graph = partition->graph != nullptr,
+                       .entry = kNoSlot,
+                       .values = {},
+                       .members = {}};
+    if (copy.has_graph && !partition->graph->empty()) copy.entry = partition->graph->entry();
+    for (const Index::FilterValues& values : partition->filters) {
+      std::vector<std::string> names(values.lists.size());
+      for (const auto& [name, id] : values.ids) names[id - 1] = name;
+      copy.values.push_back(std::move(names));
+    }
+    auto add = [&](Slot slot) {
+      const SlotRow& row = index->slots_.row(slot);
+      if (row.born.load(std::memory_order_acquire) > number) return;
+      bool dead = row.died.load(std::memory_order_acquire) <= number;
+      bool linked = row.linked.load(std::memory_order_acquire) != 0;
+      if (dead && !linked) return;
+      copy.members.push_back({slot, linked, dead});
+      unsaved_ += index->saved_[slot] ? 0 : 1;
+    };
+    for (Slot slot : partition->nodes) add(slot);
+    for (Slot slot : partition->tail) add(slot);
+    slots_ += copy.members.size();
+    partitions_.push_back(std::move(copy));
+  }
+}
+
+Status SnapshotWriter::WriteFloats(Which which, const Sink& sink) {
+  std::vector<Slot> slots;
+  for (const PartitionCopy& partition : partitions_) {
+    for (const Member& member : partition.members) {
+      if (which == Which::kAll || !index_->saved_[member.slot]) slots.push_back(member.slot);
+    }
+  }
+  // In order, so that neighbours in memory are neighbours in the file, and read in one piece.
+  std::sort(slots.begin(), slots.end());
+  Encoder encoder(sink);
+  encoder.Number(kFloatsMagic);
+  encoder.Number(kVersion);
+  encoder.Number(static_cast<uint32_t>(index_->options_.dimensions));
+  encoder.Number(static_cast<uint32_t>(slots.size()));
+  for (Slot slot : slots) {
+    encoder.Number(slot);
+    HF_CHECK_OK(encoder.Step());
+  }
+  for (Slot slot : slots) {
+    HF_CHECK_OK(encoder.Large(BytesOf(index_->slots_.floats(slot), index_->options_.dimensions)));
+  }
+  return encoder.Finish();
+}
+
+Status SnapshotWriter::WriteGraph(const Sink& sink) {
+  const Slots& slots = index_->slots_;
+  Encoder encoder(sink);
+  encoder.Number(kGraphMagic);
+  encoder.Number(kVersion);
+  encoder.Number(static_cast<uint32_t>(index_->options_.dimensions));
+  encoder.Number(static_cast<uint32_t>(index_->options_.metric));
+  encoder.Number(static_cast<uint32_t>(index_->options_.m));
+  encoder.Number(static_cast<uint32_t>(index_->options_.filters));
+  encoder.Number(number_);
+  encoder.Number(static_cast<uint32_t>(slots.size()));
+  encoder.Number(static_cast<uint32_t>(partitions_.size()));
+  for (const PartitionCopy& partition : partitions_) {
+    encoder.Text(partition.name);
+    encoder.Number(static_cast<uint32_t>(partition.has_graph));
+    encoder.Number(partition.entry);
+    for (const std::vector<std::string>& names : partition.values) {
+      encoder.Number(static_cast<uint32_t>(names.size()));
+      for (const std::string& name : names) encoder.Text(name);
+      HF_CHECK_OK(encoder.Step());
+    }
+    encoder.Number(static_cast<uint32_t>(partition.members.size()));
+    for (const Member& member : partition.members) {
+      const SlotRow& row = slots.row(member.slot);
+      encoder.Number(member.slot);
+      encoder.Number(static_cast<uint32_t>((member.linked ? 1 : 0) | (member.dead ? 2 : 0)));
+      encoder.Text(row.info->key());
+      for (size_t i = 0; i < index_->options_.filters; ++i) encoder.Number(row.info->filters()[i]);
+      encoder.Number(row.level);
+      if (member.linked) {
+        for (uint32_t level = 0; level <= row.level; ++level) {
+          const Links* list = slots.links(member.slot, level);
+          uint32_t count = list[0].load(std::memory_order_acquire);
+          for (uint32_t i = 0; i <= count; ++i) encoder.Number(list[i].load(std::memory_order_acquire));
+        }
+      }
+      HF_CHECK_OK(encoder.Step());
+    }
+  }
+  return encoder.Finish();
+}
+
+void SnapshotWriter::Done() {
+  for (const PartitionCopy& partition : partitions_) {
+    for (const Member& member : partition.members) index_->saved_[member.slot] = true;
+  }
+}
+
+Status SnapshotReader::ReadGraph(const Source& source) {
+  Slots& slots = index_->slots_;
+  const IndexOptions& options = index_->options_;
+  Decoder decoder(source);
+  auto expect = [&](uint32_t wanted, const char* what) -> Status {
+    HF_TRY(uint32_t got, decoder.Number<uint32_t>());
+    return got == wanted ? OkStatus() : Status(Damaged(what));
+  };
+  HF_CHECK_OK(expect(kGraphMagic, "it is no graph"));
+  HF_CHECK_OK(expect(kVersion, "its version is unknown"));
+  HF_CHECK_OK(expect(static_cast<uint32_t>(options.dimensions), "its dimensions are others"));
+  HF_CHECK_OK(expect(static_cast<uint32_t>(options.metric), "its distance function is another"));
+  HF_CHECK_OK(expect(static_cast<uint32_t>(options.m), "it was built with another m"));
+  HF_CHECK_OK(expect(static_cast<uint32_t>(options.filters), "its filters are others"));
+  HF_TRY(number_, decoder.Number<uint64_t>());
+  HF_TRY(uint32_t slot_count, decoder.Number<uint32_t>());
+  HF_TRY(uint32_t partition_count, decoder.Number<uint32_t>());
+  used_.assign(slot_count, false);
+  base::WriterLock lock(&index_->mu_);
+  if (slot_count > 0 && !slots.Extend(slot_count))
+    return Error(ErrorCode::kIo, "no memory for vectors");
+
+  for (uint32_t p = 0; p < partition_count; ++p) {
+    HF_TRY(std::string name, decoder.Text(kTextMax));
+    Index::Partition* partition = index_->PartitionNamed(name);
+    if (partition->id != p) return Damaged("a partition comes twice");
+    HF_TRY(uint32_t has_graph, decoder.Number<uint32_t>());
+    HF_TRY(Slot entry, decoder.Number<Slot>());
+    for (size_t i = 0; i < options.filters; ++i) {
+      HF_TRY(uint32_t values, decoder.Number<uint32_t>());
+      for (uint32_t v = 0; v < values; ++v) {
+        HF_TRY(std::string value, decoder.Text(kTextMax));
+        if (index_->FilterId(partition, i, value) != v + 1) return Damaged("a filter value comes twice");
+      }
+    }
+    HF_TRY(uint32_t member_count, decoder.Number<uint32_t>());
+    for (uint32_t k = 0; k < member_count; ++k) {
+      HF_TRY(Slot slot, decoder.Number<Slot>());
+      if (slot >= slot_count || used_[slot]) return Damaged("a slot is out of place");
+      used_[slot] = true;
+      HF_TRY(uint32_t flags, decoder.Number<uint32_t>());
+      bool linked = (flags & 1) != 0, dead = (flags & 2) != 0;
+      HF_TRY(std::string key, decoder.Text(kTextMax));
+      std::vector<uint32_t> filters(options.filters);
+      for (size_t i = 0; i < options.filters; ++i) {
+        HF_TRY(filters[i], decoder.Number<uint32_t>());
+        if (filters[i] > partition->filters[i].lists.size()) return Damaged("a filter value is unknown");
+        if (filters[i] != 0) partition->filters[i].lists[filters[i] - 1]->slots.push_back(slot);
+      }
+      HF_TRY(uint32_t level, decoder.Number<uint32_t>());
+      if (level > 15) return Damaged("a level is too high");
+      SlotRow& row = slots.row(slot);
+      row.partition = p;
+      row.info = SlotInfo::Make(key, filters);
+      slots.SetLevel(slot, level);
+      if (linked) {
+        for (uint32_t at = 0; at <= level; ++at) {
+          Links* list = slots.links(slot, at);
+          HF_TRY(uint32_t count, decoder.Number<uint32_t>());
+          if (count > slots.link_max(at)) return Damaged("too many links");
+          std::vector<uint32_t> links(count);
+          HF_CHECK_OK(decoder.Bytes(count * sizeof(uint32_t), reinterpret_cast<char*>(links.data())));
+          for (uint32_t i = 0; i < count; ++i) {
+            if (links[i] >= slot_count) return Damaged("a link leads nowhere");
+            list[1 + i].store(links[i], std::memory_order_relaxed);
+          }
+          list[0].store(count, std::memory_order_relaxed);
+        }
+      }
+      row.linked.store(linked ? 1 : 0, std::memory_order_relaxed);
+      (linked ? partition->nodes : partition->tail).push_back(slot);
+      row.died.store(dead ? 0 : kNever, std::memory_order_relaxed);
+      if (dead) {
+        partition->dead.push_back(slot);
+        ++index_->dead_;
+      } else if (!index_->by_key_.emplace(row.info->key(), slot).second) {
+        return Damaged("a key comes twice");
+      }
+      row.born.store(0, std::memory_order_release);
+    }
+    if (has_graph != 0) {
+      partition->graph =
+          std::make_unique<Graph>(&slots, options.metric, &index_->kernels_, options.ef_construction);
+      index_->backlog_ += partition->tail.size();
+      if (entry != kNoSlot) {
+        if (entry >= slot_count || !used_[entry]) return Damaged("its entry is no vector");
+        partition->graph->SetEntry(entry);
+      }
+    }
+    index_->Queue(partition);
+  }
+  HF_CHECK_OK(decoder.Finish());
+  // Links lead to slots that are there, on a level that they have.
+  for (Slot slot = 0; slot < slot_count; ++slot) {
+    if (!used_[slot] || slots.row(slot).linked.load() == 0) continue;
+    for (uint32_t level = 0; level <= slots.row(slot).level; ++level) {
+      const Links* list = slots.links(slot, level);
+      for (uint32_t i = 1; i <= list[0]; ++i) {
+        Slot to = list[i];
+        bool sound = used_[to] && slots.row(to).linked.load() != 0 && slots.row(to).level >= level &&
+                     slots.row(to).partition == slots.row(slot).partition;
+        if (!sound) return Damaged("a link leads to no vector of its level");
+      }
+    }
+  }
+  slots.FreeAllBut(used_);
+  has_floats_.assign(slot_count, false);
+  return Ok{};
+}
+
+Status SnapshotReader::ReadFloats(const Source& source) {
+  Decoder decoder(source);
+  HF_TRY(uint32_t magic, decoder.Number<uint32_t>());
+  HF_TRY(uint32_t version, decoder.Number<uint32_t>());
+  HF_TRY(uint32_t dimensions, decoder.Number<uint32_t>());
+  if (magic != kFloatsMagic || version != kVersion || dimensions != index_->options_.dimensions)
+    return Damaged("its floats are of another kind");
+  HF_TRY(uint32_t count, decoder.Number<uint32_t>());
+  if (count > used_.size()) return Damaged("it has too many floats");
+  std::vector<Slot> slots(count);
+  HF_CHECK_OK(decoder.Bytes(count * sizeof(Slot), reinterpret_cast<char*>(slots.data())));
+  for (size_t i = 0; i < count;) {
+    // A run of neighbours goes straight to its place. Floats of a slot that was given to another since, or
+    // to nobody, are read all the same, for the checksum.
+    size_t run = 1;
+    if (slots[i] >= used_.size()) return Damaged("a slot is out of place");
+    while (i + run < count && run < Slots::ContiguousFrom(slots[i]) && slots[i + run] == slots[i] + run)
+      ++run;
+    if (slots[i] + run > used_.size()) return Damaged("a slot is out of place");
+    HF_CHECK_OK(decoder.Bytes(run * dimensions * sizeof(float),
+                              reinterpret_cast<char*>(index_->slots_.floats(slots[i]))));
+    for (size_t k = 0; k < run; ++k) has_floats_[slots[i] + k] = true;
+    i += run;
+  }
+  return decoder.Finish();
+}
+
+Status SnapshotReader::Finish() {
+  Slots& slots = index_->slots_;
+  base::WriterLock lock(&index_->mu_);
+  index_->saved_.assign(slots.size(), false);
+  for (Slot slot = 0; slot < used_.size(); ++slot) {
+    if (!used_[slot]) continue;
+    if (!has_floats_[slot]) return Damaged("a vector has no floats");
+    SlotRow& row = slots.row(slot);
+    Code code =
+        Encode(index_->options_.metric, slots.floats(slot), slots.dimensions(), index_->kernels_, row.code());
+    row.scale = code.scale;
+    row.offset = code.offset;
+    row.error = code.error;
+    row.norm = code.norm;
+    index_->saved_[slot] = true;
+  }
+  return Ok{};
+}
+
+}  // namespace holdfast::vector
