@@ -26,7 +26,7 @@ double SecondsSince(Clock::time_point start) {
 
 struct Settings {
   size_t count = 100'000, dimensions = 1024, clusters = 1000, queries = 1000, ef = 0, ef_construction = 200;
-  double spread = 0.6;
+  double spread = 0.6, profile = 0;
   bool peer = false;
 };
 
@@ -143,6 +143,14 @@ int Main(const Settings& settings) {
       return keys;
     };
   };
+  index.SetSearchOptions({.ef = settings.ef});
+  if (settings.profile > 0) {  // nothing but searches, for a profiler to look at
+    start = Clock::now();
+    size_t done = 0;
+    while (SecondsSince(start) < settings.profile) search()(done++ % settings.queries);
+    std::printf("%.0f searches/s\n", static_cast<double>(done) / SecondsSince(start));
+    return 0;
+  }
   auto exactly = [&](std::vector<vector::Query::Filter> filters = {}) {
     index.SetSearchOptions({.exact = true});
     Run run = Measure(settings.queries, search(filters));
@@ -221,6 +229,8 @@ int main(int argc, char** argv) {
       settings.queries = static_cast<size_t>(number());
     else if (flag == "--spread")
       settings.spread = number();
+    else if (flag == "--profile")
+      settings.profile = number();
     else if (flag == "--ef")
       settings.ef = static_cast<size_t>(number());
     else if (flag == "--ef-construction")

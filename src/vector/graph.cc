@@ -9,7 +9,9 @@ Candidate Graph::Descend(const CodedQuery& query, Candidate from, uint32_t level
     moved = false;
     const Links* list = slots_->links(from.slot, level);
     uint32_t count = list[0].load(std::memory_order_acquire);
+    for (uint32_t i = 1; i <= std::min<uint32_t>(count, kAhead); ++i) Prefetch(list[i]);
     for (uint32_t i = 1; i <= count; ++i) {
+      if (i + kAhead <= count) Prefetch(list[i + kAhead]);
       Slot next = list[i].load(std::memory_order_acquire);
       float distance = Distance(query, slots_->row(next));
       if (distance >= from.distance) continue;

@@ -82,6 +82,7 @@ class Graph {
  private:
   static constexpr uint64_t kNoEntry = UINT64_MAX;
   static constexpr size_t kStripes = 1024;
+  static constexpr size_t kAhead = 4;      // rows fetched while one is compared, by measurement
   static constexpr float kPatience = 400;  // slots considered before the share of those taken means something
 
   float Distance(const CodedQuery& query, const SlotRow& row) const {
@@ -146,6 +147,7 @@ bool Graph::SearchLevel(const CodedQuery& query, Candidate from, uint32_t level,
     std::pop_heap(frontier.begin(), frontier.end(), farther);
     frontier.pop_back();
 
+    if (!frontier.empty()) __builtin_prefetch(slots_->links(frontier.front().slot, level));
     const Links* list = slots_->links(at.slot, level);
     uint32_t count = list[0].load(std::memory_order_acquire);
     auto& fresh = scratch->fresh;
@@ -155,9 +157,9 @@ bool Graph::SearchLevel(const CodedQuery& query, Candidate from, uint32_t level,
       if (scratch->visited.Insert(next)) fresh.push_back(next);
     }
     visits += fresh.size();
-    if (!fresh.empty()) Prefetch(fresh[0]);
+    for (size_t i = 0; i < std::min(fresh.size(), kAhead); ++i) Prefetch(fresh[i]);
     for (size_t i = 0; i < fresh.size(); ++i) {
-      if (i + 1 < fresh.size()) Prefetch(fresh[i + 1]);
+      if (i + kAhead < fresh.size()) Prefetch(fresh[i + kAhead]);
       const SlotRow& row = slots_->row(fresh[i]);
       Candidate next{Distance(query, row), fresh[i]};
       if (nearest.size() >= limits.ef && !(next < nearest.front())) continue;

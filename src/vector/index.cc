@@ -19,6 +19,9 @@ constexpr size_t kDeadShare = 5;
 // much.
 constexpr size_t kWalkCost = 3;
 
+// Of the bound on a code's error.
+constexpr float kLikelyError = 0.25F;
+
 // 64-byte aligned room for a code.
 class CodeBuffer {
  public:
@@ -254,12 +257,16 @@ void Index::Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, 
   }
 }
 
-std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates, size_t k,
-                               bool complete, bool* tied) const {
+std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates,
+                               const Query& query, bool complete, bool* tied) const {
+  const size_t k = query.k;
   *tied = false;
+  // What a walk brings is not certain anyway: there the likely error will do, of which the bound is many
+  // times the size, as errors of single dimensions nearly always cancel.
+  float share = complete ? 1.0F : kLikelyError;
   auto bound = [&](const Candidate& candidate) {
     const SlotRow& row = slots_.row(candidate.slot);
-    return Bound(options_.metric, prepared.coded.code, row.error, row.norm);
+    return share * Bound(options_.metric, prepared.coded.code, row.error, row.norm);
   };
   if (candidates.size() > k) {
     // Whatever may be nearer than the k-th at its worst must be looked at.
@@ -278,7 +285,10 @@ std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candid
   std::vector<Settled> settled;
   settled.reserve(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (i + 1 < candidates.size()) __builtin_prefetch(slots_.floats(candidates[i + 1].slot));
+    if (i + 1 < candidates.size()) {
+      const auto* next = reinterpret_cast<const char*>(slots_.floats(candidates[i + 1].slot));
+      for (size_t at = 0; at < options_.dimensions * sizeof(float); at += 64) __builtin_prefetch(next + at);
+    }
     const SlotRow& row = slots_.row(candidates[i].slot);
     settled.push_back({Score(options_.metric, prepared.vector, prepared.coded.code.norm,
                              slots_.floats(candidates[i].slot), row.norm, options_.dimensions, kernels_),
@@ -298,9 +308,10 @@ std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candid
   std::vector<Hit> hits;
   hits.reserve(count);
   for (size_t i = 0; i < count; ++i) {
+    hits.push_back({std::string(slots_.row(settled[i].slot).info->key()), {}, settled[i].score});
+    if (!query.with_vectors) continue;
     const float* floats = slots_.floats(settled[i].slot);
-    hits.push_back({std::string(slots_.row(settled[i].slot).info->key()),
-                    std::vector<float>(floats, floats + options_.dimensions), settled[i].score});
+    hits.back().vector.assign(floats, floats + options_.dimensions);
   }
   return hits;
 }
@@ -322,7 +333,7 @@ std::vector<Hit> Index::Search(const Query& query) const {
   std::vector<Candidate> candidates;
   Scan(prepared, plan.scan, plan, query.as_of, &candidates);
   bool tied = false;
-  if (plan.graph == nullptr) return Settle(prepared, std::move(candidates), query.k, true, &tied);
+  if (plan.graph == nullptr) return Settle(prepared, std::move(candidates), query, true, &tied);
 
   Graph::Limits limits{.ef = EfFor(query, plan.members)};
   if (!plan.filter_ids.empty()) {
@@ -341,12 +352,12 @@ std::vector<Hit> Index::Search(const Query& query) const {
       return std::binary_search(walked.begin(), walked.end(), candidate, BySlot);
     });
     candidates.insert(candidates.end(), walked.begin(), walked.end());
-    std::vector<Hit> hits = Settle(prepared, std::move(candidates), query.k, false, &tied);
+    std::vector<Hit> hits = Settle(prepared, std::move(candidates), query, false, &tied);
     if (!tied) return hits;
   }
   candidates.clear();
   Scan(prepared, Everything(query, plan), plan, query.as_of, &candidates);
-  return Settle(prepared, std::move(candidates), query.k, true, &tied);
+  return Settle(prepared, std::move(candidates), query, true, &tied);
 }
 
 // --- tending ---

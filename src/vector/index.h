@@ -75,6 +75,7 @@ struct Query {
   };
   std::vector<Filter> filters;
   uint64_t as_of = kNever - 1;
+  bool with_vectors = false;  // hits bring their floats
 };
 
 struct Hit {
@@ -169,8 +170,8 @@ class Index {
   void Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan, uint64_t as_of,
             std::vector<Candidate>* found) const;
   // Settles candidates by their floats. `*tied` tells that what was left out may be as near as what is in.
-  std::vector<Hit> Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates, size_t k,
-                          bool complete, bool* tied) const;
+  std::vector<Hit> Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates,
+                          const Query& query, bool complete, bool* tied) const;
   size_t EfFor(const Query& query, size_t members) const;
 
   bool TendPartition(Partition* partition, uint64_t published, int threads);

@@ -9,22 +9,34 @@
 namespace holdfast::vector {
 namespace {
 
-// Zeroed memory that costs nothing until it is touched. Null when there is none.
+constexpr size_t kLargePage = size_t{2} << 20;
+
+size_t RoundUp(size_t bytes) {
+  return (bytes + kLargePage - 1) / kLargePage * kLargePage;
+}
+
+// Zeroed memory that costs nothing until it is touched, aligned to large pages. Null when there is none.
 enum class Pages : uint8_t { kSmall, kLarge };
 char* Map(size_t bytes, Pages pages) {
-  void* at =
-      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  size_t size = RoundUp(bytes);
+  void* at = ::mmap(nullptr, size + kLargePage, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) return nullptr;
-#ifdef MADV_HUGEPAGE
-  // A search jumps about: fewer, larger pages mean fewer misses of the page tables.
-  if (pages == Pages::kLarge) static_cast<void>(::madvise(at, bytes, MADV_HUGEPAGE));
-#endif
-  static_cast<void>(pages);
-  return static_cast<char*>(at);
+  auto begin = reinterpret_cast<uintptr_t>(at);
+  uintptr_t aligned = RoundUp(begin);
+  if (aligned > begin) ::munmap(at, aligned - begin);
+  size_t behind = begin + kLargePage - aligned;
+  if (behind > 0) ::munmap(reinterpret_cast<void*>(aligned + size), behind);
+  // A search jumps about: fewer, larger pages mean fewer misses of the page tables. Not for what would fill
+  // the last one in part only.
+  if (pages == Pages::kLarge) {
+    ::madvise(reinterpret_cast<void*>(aligned), bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+  }
+  return reinterpret_cast<char*>(aligned);
 }
 
 void Unmap(char* at, size_t bytes) {
-  if (at != nullptr) ::munmap(at, bytes);
+  if (at != nullptr) ::munmap(at, RoundUp(bytes));
 }
 
 }  // namespace
@@ -58,11 +70,7 @@ Slots::~Slots() {
     delete[] row(slot).upper.load();
     if (row(slot).info != nullptr) SlotInfo::Destroy(row(slot).info);
   }
-  for (uint32_t chunk = 0; chunk < chunks_; ++chunk) {
-    Unmap(rows_[chunk], kChunkSlots * row_bytes_);
-    Unmap(floats_[chunk], kChunkSlots * dimensions_ * sizeof(float));
-    Unmap(links_[chunk], kChunkSlots * (1 + 2 * m_) * sizeof(Links));
-  }
+  for (uint32_t chunk = 0; chunk < chunks_; ++chunk) Unmap(rows_[chunk], ChunkBytes());
   Unmap(reinterpret_cast<char*>(rows_), 3 * kChunksMax * sizeof(std::atomic<char*>));
 }
 
@@ -70,19 +78,13 @@ bool Slots::AddChunk() {
   uint32_t chunk = chunks_;
   if (chunk == kChunksMax) return false;
   // An index of a few vectors shall stay small.
-  Pages pages = chunk < 4 ? Pages::kSmall : Pages::kLarge;
-  char* rows = Map(kChunkSlots * row_bytes_, pages);
-  char* floats = Map(kChunkSlots * dimensions_ * sizeof(float), pages);
-  char* links = Map(kChunkSlots * (1 + 2 * m_) * sizeof(Links), pages);
-  if (rows == nullptr || floats == nullptr || links == nullptr) {
-    Unmap(rows, kChunkSlots * row_bytes_);
-    Unmap(floats, kChunkSlots * dimensions_ * sizeof(float));
-    Unmap(links, kChunkSlots * (1 + 2 * m_) * sizeof(Links));
-    return false;
-  }
+  Pages pages = chunk == 0 ? Pages::kSmall : Pages::kLarge;
+  char* rows = Map(ChunkBytes(), pages);
+  if (rows == nullptr) return false;
+  char* links = rows + kChunkSlots * row_bytes_;
   rows_[chunk].store(rows, std::memory_order_release);
-  floats_[chunk].store(floats, std::memory_order_release);
   links_[chunk].store(links, std::memory_order_release);
+  floats_[chunk].store(links + kChunkSlots * link_bytes(), std::memory_order_release);
   chunks_ = chunk + 1;
   return true;
 }
@@ -141,7 +143,7 @@ void Slots::SetLevel(Slot slot, uint32_t level) {
 }
 
 size_t Slots::memory_bytes() const {
-  size_t slot_bytes = row_bytes_ + dimensions_ * sizeof(float) + (1 + 2 * m_) * sizeof(Links);
+  size_t slot_bytes = row_bytes_ + dimensions_ * sizeof(float) + link_bytes();
   return size() * slot_bytes + upper_bytes_;
 }
 

@@ -110,14 +110,18 @@ class Slots {
   size_t memory_bytes() const;
 
  private:
-  static constexpr uint32_t kChunkBits = 10;
+  static constexpr uint32_t kChunkBits = 13;
   static constexpr uint32_t kChunkSlots = 1 << kChunkBits;
-  static constexpr uint32_t kChunksMax = 1 << 16;
+  static constexpr uint32_t kChunksMax = 1 << 14;
 
   using Table = std::atomic<char*>*;
   static size_t Within(Slot slot) { return slot & (kChunkSlots - 1); }
   static char* Part(Table table, Slot slot) {
     return table[slot >> kChunkBits].load(std::memory_order_acquire);
+  }
+  size_t link_bytes() const { return (1 + 2 * m_) * sizeof(Links); }
+  size_t ChunkBytes() const {
+    return kChunkSlots * (row_bytes_ + link_bytes() + dimensions_ * sizeof(float));
   }
   bool AddChunk();
 

@@ -221,8 +221,7 @@ Status SnapshotReader::ReadGraph(const Source& source) {
   HF_TRY(uint32_t partition_count, decoder.Number<uint32_t>());
   used_.assign(slot_count, false);
   base::WriterLock lock(&index_->mu_);
-  if (slot_count > 0 && !slots.Extend(slot_count))
-    return Error(ErrorCode::kIo, "no memory for vectors");
+  if (slot_count > 0 && !slots.Extend(slot_count)) return Error(ErrorCode::kIo, "no memory for vectors");
 
   for (uint32_t p = 0; p < partition_count; ++p) {
     HF_TRY(std::string name, decoder.Text(kTextMax));

@@ -116,7 +116,8 @@ std::vector<LiveVectors::Found> LiveVectors::Search(const VectorQuery& query, ui
                       .k = query.top_k,
                       .partition = query.partition,
                       .filters = {},
-                      .as_of = as_of};
+                      .as_of = as_of,
+                      .with_vectors = query.with_vectors};
   for (const VectorQuery::Filter& filter : query.filters)
     asked.filters.push_back({filter.position, filter.value});
   std::vector<Found> found;

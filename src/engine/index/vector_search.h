@@ -19,11 +19,12 @@ struct VectorQuery {
     std::string value;
   };
   std::vector<Filter> filters;
+  bool with_vectors = true;
 };
 
 struct VectorHit {
   Item item;                  // as the index projects it, without the vector
-  std::vector<float> vector;  // as the index holds it
+  std::vector<float> vector;  // as the index holds it; empty unless asked for
   double score = 0;           // finite; rounded through a float
 };
 
