@@ -72,6 +72,8 @@ std::string TokenRecordKey(std::string_view token) {
 
 Engine::Engine(const EngineOptions& options)
     : options_(options.options),
+      vector_graph_min_(options.vector_graph_min),
+      vector_snapshot_changes_(options.vector_snapshot_changes),
       clock_(options.clock != nullptr ? options.clock : &system_clock_),
       log_(options.log != nullptr ? options.log : &silence_),
       random_(options.seed != 0 ? base::Random(options.seed).Next() : base::Random().Next()) {}
@@ -138,8 +140,8 @@ Status Engine::Load() {
   HF_CHECK_OK(it->status());
   it.reset();
   for (TableSchema& schema : schemas) {
-    bool added =
-        catalog_.Add(std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema))));
+    bool added = catalog_.Add(
+        std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)), vector_graph_min_));
     if (!added) return Error(ErrorCode::kCorruption, "two tables have one name");
   }
   HF_TRY(bool clean, LoadTallies());
@@ -292,7 +294,8 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema) {
   Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
   committer_->End(stamp);
   HF_CHECK_OK(std::move(written));
-  auto table = std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)));
+  auto table =
+      std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)), vector_graph_min_);
   bool added = catalog_.Add(table);
   HF_ASSERT(added);
   return table;

@@ -46,6 +46,10 @@ struct EngineOptions {
   std::shared_ptr<rocksdb::FileSystem> file_system;
   // Of the storage; 0: its own choice.
   size_t write_buffer_bytes = 0;
+  // Of vector indexes: how large a partition gets before it has a graph, and the changes between two
+  // snapshots; 0: their own choice.
+  size_t vector_graph_min = 0;
+  uint64_t vector_snapshot_changes = 0;
   // Sweeps and other housekeeping happen only when RunHousekeeping() is called.
   bool manual_housekeeping = false;
 };
@@ -128,6 +132,8 @@ class Engine {
   void ResumeUnfinished();
 
   const Options options_;
+  const size_t vector_graph_min_;
+  const uint64_t vector_snapshot_changes_;
   base::SystemClock system_clock_;
   const base::Clock* const clock_;
   base::Log silence_{base::LogLevel::kNone};

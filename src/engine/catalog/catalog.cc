@@ -21,7 +21,7 @@ size_t ActiveSchema::VectorBacklog() const {
   return backlog;
 }
 
-Table::Table(SchemaPtr schema) {
+Table::Table(SchemaPtr schema, size_t vector_graph_min) : vector_graph_min_(vector_graph_min) {
   Activate(std::move(schema));
 }
 
@@ -37,8 +37,9 @@ void Table::Activate(SchemaPtr schema) {
     for (const IndexSchema& index : schema->indexes) {
       if (!index.is_vector()) continue;
       auto known = live_vectors_.find(index.id);
-      LiveVectorsPtr vectors =
-          known != live_vectors_.end() ? known->second : std::make_shared<LiveVectors>(index);
+      LiveVectorsPtr vectors = known != live_vectors_.end()
+                                   ? known->second
+                                   : std::make_shared<LiveVectors>(index, vector_graph_min_);
       vectors->Configure(index.vector->settings);
       live.emplace(index.id, std::move(vectors));
     }

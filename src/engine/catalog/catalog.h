@@ -58,7 +58,8 @@ struct ActiveSchema {
 
 class Table {
  public:
-  explicit Table(SchemaPtr schema);
+  // `vector_graph_min` is for LiveVectors.
+  explicit Table(SchemaPtr schema, size_t vector_graph_min = 0);
 
   SchemaPtr schema() const { return active()->schema; }
   std::shared_ptr<const ActiveSchema> active() const;
@@ -79,6 +80,7 @@ class Table {
   LiveVectorsPtr LiveIndex(ObjectId index) const;
 
  private:
+  const size_t vector_graph_min_;
   mutable base::Mutex mu_;
   std::shared_ptr<const ActiveSchema> active_ HF_GUARDED_BY(mu_);
   std::map<ObjectId, std::unique_ptr<Tally>> index_tallies_ HF_GUARDED_BY(mu_);

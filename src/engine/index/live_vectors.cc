@@ -57,7 +57,7 @@ std::optional<Membership> MembershipOf(const IndexSchema& index, const StoredIte
 
 }  // namespace
 
-LiveVectors::LiveVectors(const IndexSchema& index) {
+LiveVectors::LiveVectors(const IndexSchema& index, size_t graph_min) : graph_min_(graph_min) {
   Reset(index);
 }
 
@@ -69,6 +69,7 @@ void LiveVectors::Reset(const IndexSchema& index) {
   options.filters = vector.filters.size();
   options.m = static_cast<size_t>(vector.settings.m);
   options.ef_construction = static_cast<size_t>(vector.settings.ef_construction);
+  if (graph_min_ != 0) options.graph_min = graph_min_;
   index_ = std::make_unique<vector::Index>(options);
   Configure(vector.settings);
 }

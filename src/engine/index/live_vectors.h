@@ -17,8 +17,9 @@ namespace holdfast::engine {
 
 class LiveVectors {
  public:
-  // `index` is a vector index. What of its settings shapes the graph is fixed from here on.
-  explicit LiveVectors(const IndexSchema& index);
+  // `index` is a vector index. What of its settings shapes the graph is fixed from here on. `graph_min`: see
+  // vector::IndexOptions; 0 for its default.
+  LiveVectors(const IndexSchema& index, size_t graph_min);
 
   // Takes over settings that may change: how searches are done.
   void Configure(const VectorSettings& settings);
@@ -53,6 +54,7 @@ class LiveVectors {
   bool incomplete() const { return incomplete_.load(std::memory_order_relaxed); }
 
  private:
+  const size_t graph_min_;
   std::unique_ptr<vector::Index> index_;
   std::atomic<bool> incomplete_{false};
 };

@@ -230,6 +230,7 @@ Status VectorKeeper::Refresh(const IndexSchema& index, const std::vector<std::st
 
 bool VectorKeeper::WantsSnapshot(const LiveVectors& live) const {
   if (engine_->kv().files() == nullptr) return false;
+  if (engine_->vector_snapshot_changes_ != 0) return live.changes >= engine_->vector_snapshot_changes_;
   uint64_t enough = std::max(kSnapshotChangesMin, live.index().stats().vectors / kSnapshotShare);
   // One that is being filled fast can wait until its graph has caught up, but not forever.
   bool busy = live.index().backlog() > kSnapshotChangesMin;

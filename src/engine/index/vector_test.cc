@@ -1,0 +1,263 @@
+// Vector indexes as the engine keeps them: equal to the items after any history, with stops, restarts and
+// lost snapshots in between.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "engine/engine.h"
+#include "engine/index/live_vectors.h"
+#include "engine/verify.h"
+
+namespace holdfast::engine {
+namespace {
+
+constexpr int kDimensions = 5;
+
+class Replace final : public ItemMutation {
+ public:
+  explicit Replace(std::optional<Item> item) : item_(std::move(item)) {}
+  Result<Change> Apply(const value::MapView*) const override {
+    if (!item_) return Change{Change::Kind::kDelete, {}};
+    return Change{Change::Kind::kPut, *item_};
+  }
+
+ private:
+  const std::optional<Item> item_;
+};
+
+class VectorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    static int opened = 0;
+    directory_ = std::filesystem::temp_directory_path() /
+                 ("holdfast-vectors-" + std::to_string(::getpid()) + "-" + std::to_string(++opened));
+    Open();
+  }
+  void TearDown() override {
+    engine_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void Open() {
+    engine_.reset();
+    EngineOptions options{.seed = 1, .manual_housekeeping = true};
+    options.options.directory = directory_;
+    options.options.durability = Durability::kNone;
+    options.vector_graph_min = 60;
+    options.vector_snapshot_changes = snapshot_changes_;
+    auto opened = Engine::Open(options);
+    ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
+    engine_ = *std::move(opened);
+    if (TablePtr table = engine_->catalog().Find("t")) table_ = table;
+  }
+
+  static IndexSchema Index(const std::string& name, bool with_hash) {
+    IndexSchema index;
+    index.name = name;
+    index.kind = IndexSchema::Kind::kVector;
+    index.projection = ProjectionType::kAll;
+    index.vector = VectorSchema{.attribute = "vector", .dimensions = kDimensions};
+    if (with_hash) {
+      index.partition = {{"tenant", value::Type::kString}};
+      index.vector->search_schema.push_back({"tenant", SearchSchemaElementType::kHash});
+    }
+    index.vector->search_schema.push_back({"colour", SearchSchemaElementType::kInlineFilter});
+    return index;
+  }
+
+  void Create(std::vector<IndexSchema> indexes) {
+    TableSchema schema;
+    schema.name = "t";
+    schema.partition = {"pk", value::Type::kString};
+    schema.attributes = {{"tenant", ScalarAttributeType::kString}, {"colour", ScalarAttributeType::kString}};
+    schema.indexes = std::move(indexes);
+    table_ = engine_->CreateTable(std::move(schema)).value();
+  }
+
+  // Half of all writes: items that no index takes, or only one; vectors that stay as they are.
+  Item RandomItem(const std::string& pk) {
+    Item item{{"pk", pk}, {"note", static_cast<int64_t>(random_() % 1000)}};
+    std::vector<AttributeValue> elements;
+    for (int i = 0; i < kDimensions; ++i) elements.emplace_back(static_cast<int64_t>(random_() % 9));
+    if (random_() % 10 == 0) elements.pop_back();
+    if (random_() % 10 > 0) item.Set("vector", AttributeValue::List(std::move(elements)));
+    if (random_() % 10 > 0) item.Set("tenant", "tenant" + std::to_string(random_() % 3));
+    if (random_() % 10 > 0) item.Set("colour", "colour" + std::to_string(random_() % 3));
+    return item;
+  }
+
+  void Write(const std::string& pk, std::optional<Item> item) {
+    Replace replace(std::move(item));
+    std::string key = ItemKey(*table_->schema(), pk, std::nullopt);
+    ASSERT_TRUE(engine_->writer().Write({{table_.get(), key, &replace}}, {}));
+  }
+
+  void Churn(int steps) {
+    for (int i = 0; i < steps; ++i) {
+      std::string pk = "item" + std::to_string(random_() % 400);
+      if (random_() % 5 == 0) {
+        Write(pk, std::nullopt);
+      } else {
+        Write(pk, RandomItem(pk));
+      }
+    }
+  }
+
+  void ExpectSound() {
+    auto report = VerifyStore(engine_.get());
+    ASSERT_TRUE(report.has_value());
+    for (const std::string& fault : report->faults) ADD_FAILURE() << fault;
+  }
+
+  size_t SnapshotFiles() const {
+    std::error_code none;
+    auto names = std::filesystem::directory_iterator(directory_ + "/vectors", none);
+    return none ? 0 : static_cast<size_t>(std::distance(begin(names), end(names)));
+  }
+
+  std::vector<VectorHit> Search(const std::string& index, VectorQuery query) {
+    SchemaPtr schema = table_->schema();
+    return engine_->SearchVectors(table_, *schema->FindIndex(index), query).value();
+  }
+
+  std::string directory_;
+  uint64_t snapshot_changes_ = 150;
+  std::mt19937_64 random_{7};
+  std::unique_ptr<Engine> engine_;
+  TablePtr table_;
+};
+
+// The whole promise: whatever was written, and however often the store was stopped, the index holds what the
+// items say.
+TEST_F(VectorTest, AnyHistoryEndsWithAnIndexThatEqualsItsItems) {
+  Create({Index("plain", false), Index("tenants", true)});
+  for (int round = 0; round < 8; ++round) {
+    Churn(500);
+    if (round % 2 == 0) engine_->WaitForVectors();
+    ExpectSound();
+    Open();
+    ExpectSound();
+  }
+  EXPECT_GT(SnapshotFiles(), 0u);
+}
+
+TEST_F(VectorTest, AnIndexIsFilledFromItemsThatWereThere) {
+  Create({});
+  Churn(600);
+  ASSERT_TRUE(engine_->ChangeSchema(table_, [](TableSchema* schema) -> Status {
+    IndexSchema late = Index("late", true);
+    late.status = IndexStatus::kCreating;
+    schema->indexes.push_back(late);
+    return Ok{};
+  }));
+  Churn(300);  // while it is filled
+  engine_->WaitForBackfills();
+  EXPECT_EQ(table_->schema()->indexes[0].status, IndexStatus::kActive);
+  ExpectSound();
+  Open();
+  ExpectSound();
+}
+
+// A snapshot saves time and nothing else: without it, or with a damaged one, the index is made again.
+TEST_F(VectorTest, ALostOrDamagedSnapshotCostsTimeOnly) {
+  Create({Index("plain", false)});
+  Churn(800);
+  engine_->WaitForVectors();
+  for (bool lost : {true, false}) {
+    engine_.reset();
+    ASSERT_GT(SnapshotFiles(), 0u);
+    for (const auto& file : std::filesystem::directory_iterator(directory_ + "/vectors")) {
+      if (lost) {
+        std::filesystem::remove(file.path());
+      } else {
+        std::fstream out(file.path(), std::ios::in | std::ios::out | std::ios::binary);
+        out.seekp(static_cast<std::streamoff>(std::filesystem::file_size(file.path()) / 2));
+        out.put('\x5a').put('\xa5').put('\x5a');
+      }
+    }
+    Open();
+    ExpectSound();
+    Churn(300);
+    engine_->WaitForVectors();
+    ExpectSound();
+  }
+}
+
+TEST_F(VectorTest, DroppingAnIndexTakesItsFiles) {
+  Create({Index("plain", false), Index("tenants", true)});
+  Churn(600);
+  engine_->WaitForVectors();
+  size_t before = SnapshotFiles();
+  auto drop = [&](size_t position) {
+    ASSERT_TRUE(engine_->ChangeSchema(table_, [&](TableSchema* schema) -> Status {
+      schema->indexes.erase(schema->indexes.begin() + static_cast<ptrdiff_t>(position));
+      return Ok{};
+    }));
+  };
+  drop(0);
+  engine_->WaitForVectors();
+  EXPECT_LT(SnapshotFiles(), before);
+  drop(0);
+  engine_->WaitForVectors();
+  EXPECT_EQ(SnapshotFiles(), 0u);
+  Churn(100);
+  ASSERT_TRUE(engine_->RunHousekeeping());  // nobody needs the log any more
+  auto it = engine_->kv().Iterate(storage::Space::kChanges, ObjectRange(table_->schema()->id), nullptr,
+                                  storage::Wait::kMayBlock);
+  it->SeekToFirst();
+  EXPECT_FALSE(it->Valid());
+}
+
+// What has been saved need not be looked at again: the log must not grow with the life of the table.
+TEST_F(VectorTest, TheLogIsTrimmedBySnapshots) {
+  Create({Index("plain", false)});
+  for (int round = 0; round < 6; ++round) {
+    Churn(400);
+    engine_->WaitForVectors();
+    ASSERT_TRUE(engine_->RunHousekeeping());
+  }
+  uint64_t records = 0;
+  auto it = engine_->kv().Iterate(storage::Space::kChanges, ObjectRange(table_->schema()->id), nullptr,
+                                  storage::Wait::kMayBlock);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) ++records;
+  EXPECT_LT(records, 2 * snapshot_changes_);
+}
+
+// A watch wants whole records; the vectors beside it only names. Neither may spoil the other's.
+TEST_F(VectorTest, AWatchAndAVectorIndexShareTheLog) {
+  Create({Index("plain", false)});
+  Churn(400);
+  engine_->WaitForVectors();
+  auto watch = engine_->change_log().Open(table_, std::nullopt).value();
+  Write("watched", RandomItem("watched"));
+  auto records = watch->Read(10).value();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].now->Get("pk")->AsText(), "watched");
+  Churn(200);
+  watch.reset();
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  Churn(200);
+  Open();
+  ExpectSound();
+}
+
+TEST_F(VectorTest, SearchesGiveProjectedItemsOfOnePartitionNearestFirst) {
+  Create({Index("tenants", true)});
+  auto put = [&](const std::string& pk, const std::string& tenant, int64_t x) {
+    Write(pk, Item{{"pk", pk}, {"tenant", tenant}, {"vector", AttributeValue::List({x, 1, 0, 0, 0})}});
+  };
+  put("a", "one", 5), put("b", "one", 1), put("c", "two", 5), put("d", "one", -5);
+  VectorQuery query{.vector = {5, 1, 0, 0, 0}, .top_k = 2};
+  query.partition = std::string(1, static_cast<char>(value::Type::kString)) + "one";
+  auto hits = Search("tenants", query);
+  ASSERT_EQ(hits.size(), 2u);
+  EXPECT_EQ(hits[0].item.Get("pk")->AsText(), "a");
+  EXPECT_EQ(hits[0].item.Get("vector"), std::nullopt);
+  EXPECT_EQ(hits[0].vector, (std::vector<float>{5, 1, 0, 0, 0}));
+  EXPECT_EQ(hits[1].item.Get("pk")->AsText(), "b");
+}
+
+}  // namespace
+}  // namespace holdfast::engine
