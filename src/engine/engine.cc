@@ -237,7 +237,7 @@ void Engine::ResumeUnfinished() {
     }
     if (schema->status != TableStatus::kActive) {
       Status settled = ChangeSchema(table, [](TableSchema* edited) -> Status {
-        edited->status = TableStatus::kActive;
+        edited->Settle();
         return Ok{};
       });
       HF_ASSERT(settled.has_value() || settled.error().code() != ErrorCode::kValidation);

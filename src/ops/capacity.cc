@@ -26,6 +26,10 @@ void TableUsage::AddTable(double units) {
 }
 
 void TableUsage::AddIndex(const engine::IndexSchema& index, double units) {
+  if (index.is_vector()) {
+    vector_bytes_[index.name] += units;
+    return;
+  }
   (index.is_global() ? global_ : local_)[index.name] += units;
   engine::Consumption* consumption = table_->IndexConsumption(index.id);
   auto& counter = kind_ == Kind::kRead ? consumption->read_halves : consumption->write_halves;
@@ -74,6 +78,10 @@ std::optional<ConsumedCapacity> TableUsage::Report(std::optional<ReturnConsumedC
   };
   add(local_, &report.local_secondary_indexes);
   add(global_, &report.global_secondary_indexes);
+  for (const auto& [name, bytes] : vector_bytes_) {
+    if (!report.vector_indexes) report.vector_indexes.emplace();
+    (*report.vector_indexes)[name].vector_write_request_bytes = bytes;
+  }
   return report;
 }
 
@@ -92,7 +100,7 @@ std::optional<ItemCollectionMetrics> CollectionMetrics(std::optional<ReturnItemC
   uint64_t bytes = engine->kv().ApproximateSize(
       storage::Space::kItems, prefix_range(engine::ItemKey(schema, partition->payload(), std::nullopt)));
   for (const engine::IndexSchema& index : schema.indexes) {
-    if (index.is_global()) continue;
+    if (index.kind != engine::IndexSchema::Kind::kLocal) continue;
     bytes += engine->kv().ApproximateSize(
         storage::Space::kIndexes, prefix_range(engine::IndexPartitionPrefix(index, {partition->payload()})));
   }

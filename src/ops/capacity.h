@@ -25,6 +25,7 @@ class TableUsage {
       : table_(table), schema_(std::move(schema)), kind_(kind) {}
 
   void AddTable(double units);
+  // Of a vector index the units are bytes.
   void AddIndex(const engine::IndexSchema& index, double units);
   // The table's part times `table_factor` (transactions pay double for it), each touched index's part as it
   // is.
@@ -45,6 +46,7 @@ class TableUsage {
   double table_units_ = 0;
   std::map<std::string, double> local_;
   std::map<std::string, double> global_;
+  std::map<std::string, double> vector_bytes_;  // not units: no part of the total
 };
 
 // Empty unless asked for and the table has local secondary indexes.

@@ -17,15 +17,19 @@ Result<CreateTableResponse> Perform(Context& context, const CreateTableRequest& 
   response.table_description = Describe(context, **created);
   // As AWS answers; the table is ready all the same, and DescribeTable says so.
   response.table_description.table_status = TableStatus::kCreating;
-  if (response.table_description.global_secondary_indexes) {
-    for (auto& index : *response.table_description.global_secondary_indexes) {
+  auto show_creating = [](auto& indexes) {
+    if (!indexes) return;
+    for (auto& index : *indexes) {
       index.index_status = IndexStatus::kCreating;
+      if constexpr (requires { index.skipped_item_count; }) index.skipped_item_count.reset();
     }
-  }
+  };
+  show_creating(response.table_description.global_secondary_indexes);
+  show_creating(response.table_description.vector_indexes);
   if (delayed) {
     engine->Settle([engine, table = *created] {
       Status active = engine->ChangeSchema(table, [](engine::TableSchema* edited) -> Status {
-        edited->status = TableStatus::kActive;
+        edited->Settle();
         return Ok{};
       });
       if (!active) HF_LOG(engine->log(), kWarning, "table not settled", {"error", active.error().ToString()});

@@ -12,6 +12,13 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
         "Resource cannot be deleted as it is currently protected against deletion. Disable deletion "
         "protection first.");
   }
+  for (const engine::IndexSchema& index : ref.schema->indexes) {
+    if (!index.is_vector() || (index.status == IndexStatus::kActive && !index.allocating)) continue;
+    return Error(
+        ErrorCode::kResourceInUse,
+        "Attempt to change a resource which is still in use: Cannot delete table while indexes are being "
+        "created, updated, or deleted.");
+  }
   if (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kUpdating) {
     return Error(ErrorCode::kResourceInUse,
                  "Attempt to change a resource which is still in use: Table is being " +
@@ -26,6 +33,7 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
   response.table_description.creation_date_time.reset();
   response.table_description.local_secondary_indexes.reset();
   response.table_description.global_secondary_indexes.reset();
+  response.table_description.vector_indexes.reset();
   if (ref.schema->status == TableStatus::kDeleting) return response;
 
   context.await_durability = true;

@@ -1,5 +1,7 @@
 #include "ops/describe.h"
 
+#include <algorithm>
+
 #include "ops/table_access.h"
 
 namespace holdfast::ops {
@@ -7,6 +9,7 @@ namespace {
 
 using engine::IndexSchema;
 using engine::KeyAttribute;
+using engine::TableSchema;
 
 void AddKeys(const std::vector<KeyAttribute>& attributes, KeyType type, std::vector<KeySchemaElement>* keys) {
   for (const KeyAttribute& attribute : attributes) keys->push_back({attribute.name, type});
@@ -38,8 +41,23 @@ ProvisionedThroughputDescription ThroughputOf(const ProvisionedThroughput& throu
   return description;
 }
 
-void AddIndex(const IndexSchema& index, const engine::Tally& tally, const std::string& arn,
-              TableDescription* out) {
+VectorIndexDescription DescribeVectorIndex(const IndexSchema& index, const TableSchema& table) {
+  VectorIndexDescription description;
+  description.index_name = index.name;
+  description.vector_attribute.attribute_name = index.vector->attribute;
+  description.dimensions = index.vector->dimensions;
+  description.distance_function = index.vector->distance;
+  description.projection = ProjectionOf(index);
+  if (!index.vector->search_schema.empty()) description.search_schema = index.vector->search_schema;
+  // While the table is not settled the index is not either, whatever the filling has come to.
+  bool unsettled = index.allocating || table.status == TableStatus::kCreating;
+  description.index_status = unsettled ? IndexStatus::kCreating : index.status;
+  if (index.allocating || index.status == IndexStatus::kCreating) description.backfilling = !index.allocating;
+  return description;
+}
+
+void AddIndex(const IndexSchema& index, engine::Table& table, const std::string& arn, TableDescription* out) {
+  const engine::Tally& tally = *table.IndexTally(index.id);
   if (index.is_global()) {
     GlobalSecondaryIndexDescription description;
     description.index_name = index.name;
@@ -53,6 +71,16 @@ void AddIndex(const IndexSchema& index, const engine::Tally& tally, const std::s
     description.index_arn = arn;
     if (!out->global_secondary_indexes) out->global_secondary_indexes.emplace();
     out->global_secondary_indexes->push_back(std::move(description));
+  } else if (index.is_vector()) {
+    VectorIndexDescription description = DescribeVectorIndex(index, *table.schema());
+    description.index_size_bytes = tally.bytes;
+    description.item_count = tally.count;
+    description.index_arn = arn;
+    if (description.index_status == IndexStatus::kActive) {
+      description.skipped_item_count = std::max<int64_t>(0, table.tally.count - tally.count);
+    }
+    if (!out->vector_indexes) out->vector_indexes.emplace();
+    out->vector_indexes->push_back(std::move(description));
   } else {
     LocalSecondaryIndexDescription description;
     description.index_name = index.name;
@@ -100,8 +128,9 @@ TableDescription Describe(Context& context, engine::Table& table) {
         TableClassSummary{*schema->table_class, TimeOrNone(schema->table_class_millis)};
   }
   for (const IndexSchema& index : schema->indexes) {
-    AddIndex(index, *table.IndexTally(index.id), description.table_arn + "/index/" + index.name,
-             &description);
+    AddIndex(index, table, description.table_arn + "/index/" + index.name, &description);
+    // A table is in full use, and shown so, while a vector index is filled.
+    if (index.is_vector()) continue;
     if (index.status != IndexStatus::kActive && schema->status == TableStatus::kActive) {
       description.table_status = TableStatus::kUpdating;
     }

@@ -47,13 +47,17 @@ std::vector<std::string> Unprojected(const IndexSchema& index, const expression:
 }  // namespace
 
 Result<Target> OpenTarget(Context& context, const std::string& table, const std::optional<std::string>& index,
-                          bool consistent_read) {
+                          bool consistent_read, Reader reader) {
   Target target;
   HF_TRY(target.ref, OpenForItems(context, table));
   if (!index) return target;
   target.index = target.ref.schema->FindIndex(*index);
   if (target.index == nullptr) {
     return ValidationError("The table does not have the specified index: " + *index);
+  }
+  if (target.index->is_vector()) {
+    return ValidationError(std::string(reader == Reader::kQuery ? "Query" : "Scan") +
+                           " operation not supported on this index type");
   }
   if (target.index->is_global() && consistent_read) {
     return ValidationError("Consistent reads are not supported on global secondary indexes");

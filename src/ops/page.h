@@ -27,11 +27,12 @@ struct Target {
   }
 };
 
-Result<Target> OpenTarget(Context& context, const std::string& table, const std::optional<std::string>& index,
-                          bool consistent_read);
-
 // The two operations word some refusals differently.
 enum class Reader : uint8_t { kQuery, kScan };
+
+Result<Target> OpenTarget(Context& context, const std::string& table, const std::optional<std::string>& index,
+                          bool consistent_read, Reader reader);
+
 // Which attributes come back.
 struct Projected {
   bool by_expression;

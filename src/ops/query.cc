@@ -132,7 +132,8 @@ Status CheckStartWithin(const Target& target, const Parsed& parsed, const Item& 
 Result<QueryResponse> Perform(Context& context, const QueryRequest& request) {
   HF_TRY(Parsed parsed, Validate(request));
   bool consistent = request.consistent_read.value_or(false);
-  HF_TRY(Target target, OpenTarget(context, request.table_name, request.index_name, consistent));
+  HF_TRY(Target target,
+         OpenTarget(context, request.table_name, request.index_name, consistent, Reader::kQuery));
 
   PageSpec spec;
   spec.single = target.index == nullptr && !target.schema().sort;

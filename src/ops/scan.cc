@@ -75,7 +75,8 @@ Status CheckSegmentStart(const ScanRequest& request, const std::string& start, c
 Result<ScanResponse> Perform(Context& context, const ScanRequest& request) {
   HF_TRY(Parsed parsed, Validate(request));
   bool consistent = request.consistent_read.value_or(false);
-  HF_TRY(Target target, OpenTarget(context, request.table_name, request.index_name, consistent));
+  HF_TRY(Target target,
+         OpenTarget(context, request.table_name, request.index_name, consistent, Reader::kScan));
 
   PageSpec spec;
   spec.range = request.segment ? engine::SegmentRange(target.id(), *request.segment, *request.total_segments)

@@ -1,6 +1,7 @@
 #include "ops/table_access.h"
 
 #include "base/limits.h"
+#include "engine/index/vector_value.h"
 
 namespace holdfast::ops {
 namespace {
@@ -137,6 +138,41 @@ Error IndexKeyMismatch(const KeyAttribute& attribute, value::Type actual, const 
                          " Actual: " + std::string(value::TypeName(actual)) + " IndexName: " + index);
 }
 
+namespace {
+
+// The filters and the vector of one index, as far as the item carries them.
+Status CheckVectorAttributes(const IndexSchema& index, MapView item) {
+  for (const KeyAttribute& filter : index.vector->filters) {
+    auto value = item.Find(filter.name);
+    if (value && value->type() != filter.type) return IndexKeyMismatch(filter, value->type(), index.name);
+  }
+  const std::string& attribute = index.vector->attribute;
+  auto value = item.Find(attribute);
+  if (!value) return Ok{};
+  using Kind = engine::VectorFault::Kind;
+  engine::VectorFault fault = engine::CheckVector(*value, index.vector->dimensions);
+  std::string text = "One or more parameter values were invalid. Invalid ";
+  switch (fault.kind) {
+    case Kind::kNone: return Ok{};
+    case Kind::kNotAList:
+      text += "type for parameter " + attribute + ", Expected: 32-bit floating point number list";
+      break;
+    case Kind::kWrongSize:
+      text += "size for parameter " + attribute + ", Expected: " + std::to_string(index.vector->dimensions) +
+              ", Actual: " + std::to_string(fault.size);
+      break;
+    case Kind::kNotANumber:
+      text +=
+          "type for parameter " + attribute + "[" + std::to_string(fault.position) +
+          "], Expected: 32-bit floating point number, Actual: " + std::string(value::TypeName(fault.type)) +
+          ".";
+      break;
+  }
+  return ValidationError(text + " IndexName: " + index.name);
+}
+
+}  // namespace
+
 Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck check, bool* empty_value) {
   for (const IndexSchema& index : schema.indexes) {
     for (bool is_partition : {true, false}) {
@@ -170,6 +206,7 @@ Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck che
         }
       }
     }
+    if (index.vector) HF_CHECK_OK(CheckVectorAttributes(index, item));
   }
   return Ok{};
 }

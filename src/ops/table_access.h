@@ -41,7 +41,8 @@ Result<std::string> KeyFromParameter(const engine::TableSchema& schema, const It
 Result<std::string> KeyFromItem(const engine::TableSchema& schema, const Item& item,
                                 bool* empty_value = nullptr);
 
-// Index key attributes that an item carries must be of the index's type, not empty and not too long.
+// Index key attributes that an item carries must be of the index's type, not empty and not too long; vectors
+// and their filters must fit their indexes.
 enum class IndexKeyCheck : uint8_t { kPut, kUpdate };
 Status CheckIndexKeys(const engine::TableSchema& schema, value::MapView item, IndexKeyCheck check,
                       bool* empty_value = nullptr);

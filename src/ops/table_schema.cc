@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "ops/constraints.h"
+#include "ops/vector_schema.h"
 
 namespace holdfast::ops {
 namespace {
@@ -15,10 +16,6 @@ using engine::TableSchema;
 
 using Definitions = std::vector<AttributeDefinition>;
 using Keys = std::vector<KeySchemaElement>;
-
-Error Invalid(const std::string& why) {
-  return ValidationError("One or more parameter values were invalid: " + why);
-}
 
 std::string NamesOf(const Keys& keys) {
   std::string names;
@@ -31,13 +28,6 @@ std::string NamesOf(const Definitions& definitions) {
   for (const AttributeDefinition& d : definitions)
     names.append(names.empty() ? "" : ", ").append(d.attribute_name);
   return names;
-}
-
-const AttributeDefinition* FindDefinition(const Definitions& definitions, const std::string& name) {
-  for (const AttributeDefinition& definition : definitions) {
-    if (definition.attribute_name == name) return &definition;
-  }
-  return nullptr;
 }
 
 Status CheckDefined(const Keys& keys, const Definitions& definitions) {
@@ -126,20 +116,6 @@ Status CheckProjection(const Projection& projection) {
   return Ok{};
 }
 
-void Project(const Projection& projection, IndexSchema* index) {
-  index->projection = *projection.projection_type;
-  if (projection.non_key_attributes) index->included = *projection.non_key_attributes;
-}
-
-Status CheckNameLength(const std::string& table, const std::string& index) {
-  // An index must be addressable as "<table>:<index>" within the store that DynamoDB keeps names in.
-  if (table.size() + index.size() > 380) {
-    return Invalid("The total length of the table name and the index name is too long: " + table + ", " +
-                   index);
-  }
-  return Ok{};
-}
-
 Result<IndexSchema> LocalIndex(const LocalSecondaryIndex& definition, const CreateTableRequest& request) {
   const Keys& keys = definition.key_schema;
   HF_CHECK_OK(CheckSimpleKeys(keys, request.attribute_definitions));
@@ -152,20 +128,20 @@ Result<IndexSchema> LocalIndex(const LocalSecondaryIndex& definition, const Crea
                    definition.index_name + ". index hash key: " + keys[0].attribute_name +
                    ", table hash key: " + table_hash);
   }
-  HF_CHECK_OK(CheckProjection(definition.projection));
   IndexSchema index;
   index.name = definition.index_name;
   index.kind = IndexSchema::Kind::kLocal;
   index.partition = {ToKeyAttribute(keys[0], request.attribute_definitions)};
   index.sort = {ToKeyAttribute(keys[1], request.attribute_definitions)};
-  Project(definition.projection, &index);
+  HF_CHECK_OK(SetProjection(definition.projection, &index));
   return index;
 }
 
 Result<IndexSchema> GlobalIndex(const GlobalSecondaryIndex& definition, const Definitions& definitions,
                                 BillingMode billing) {
   HF_CHECK_OK(CheckCompositeKeys(definition.key_schema, definitions));
-  HF_CHECK_OK(CheckProjection(definition.projection));
+  IndexSchema index;
+  HF_CHECK_OK(SetProjection(definition.projection, &index));
   if (billing == BillingMode::kPayPerRequest && definition.provisioned_throughput) {
     return Invalid("ProvisionedThroughput should not be specified for index: " + definition.index_name +
                    " when BillingMode is PAY_PER_REQUEST");
@@ -176,14 +152,12 @@ Result<IndexSchema> GlobalIndex(const GlobalSecondaryIndex& definition, const De
     }
     HF_CHECK_OK(CheckThroughput(*definition.provisioned_throughput));
   }
-  IndexSchema index;
   index.name = definition.index_name;
   index.kind = IndexSchema::Kind::kGlobal;
   for (const KeySchemaElement& key : definition.key_schema) {
     (key.key_type == KeyType::kHash ? index.partition : index.sort)
         .push_back(ToKeyAttribute(key, definitions));
   }
-  Project(definition.projection, &index);
   index.throughput = definition.provisioned_throughput;
   return index;
 }
@@ -219,13 +193,7 @@ Status CheckDefinitions(const CreateTableRequest& request) {
 
 // Every definition must be the key of something.
 Status CheckAllUsed(const CreateTableRequest& request, const TableSchema& schema) {
-  std::set<std::string_view> used{schema.partition.name};
-  if (schema.sort) used.insert(schema.sort->name);
-  for (const IndexSchema& index : schema.indexes) {
-    for (const auto* keys : {&index.partition, &index.sort}) {
-      for (const KeyAttribute& key : *keys) used.insert(key.name);
-    }
-  }
+  std::set<std::string_view> used = NamesInKeys(schema);
   for (const AttributeDefinition& definition : request.attribute_definitions) {
     if (used.contains(definition.attribute_name)) continue;
     if (schema.indexes.empty()) {
@@ -278,6 +246,13 @@ Status AddIndexes(const CreateTableRequest& request, TableSchema* schema) {
       return Invalid("GlobalSecondaryIndex count exceeds the per-table limit of 20");
     }
   }
+  if (request.vector_indexes) {
+    if (request.vector_indexes->empty()) return Invalid("List of VectorIndexes is empty");
+    for (const VectorIndex& definition : *request.vector_indexes) {
+      HF_TRY(IndexSchema index, VectorIndexFrom(definition, request.attribute_definitions, *schema));
+      HF_CHECK_OK(add(std::move(index), definition.index_name));
+    }
+  }
   size_t included = 0;
   for (const IndexSchema& index : schema->indexes) included += index.included.size();
   if (included > limits::kProjectedAttributesMax) {
@@ -287,6 +262,49 @@ Status AddIndexes(const CreateTableRequest& request, TableSchema* schema) {
 }
 
 }  // namespace
+
+Error Invalid(const std::string& why) {
+  return ValidationError("One or more parameter values were invalid: " + why);
+}
+
+const AttributeDefinition* FindDefinition(const Definitions& definitions, const std::string& name) {
+  for (const AttributeDefinition& definition : definitions) {
+    if (definition.attribute_name == name) return &definition;
+  }
+  return nullptr;
+}
+
+Status CheckNameLength(const std::string& table, const std::string& index) {
+  // An index must be addressable as "<table>:<index>" within the store that DynamoDB keeps names in.
+  if (table.size() + index.size() > 380) {
+    return Invalid("The total length of the table name and the index name is too long: " + table + ", " +
+                   index);
+  }
+  return Ok{};
+}
+
+Status SetProjection(const Projection& projection, IndexSchema* index) {
+  HF_CHECK_OK(CheckProjection(projection));
+  index->projection = *projection.projection_type;
+  if (projection.non_key_attributes) index->included = *projection.non_key_attributes;
+  return Ok{};
+}
+
+std::set<std::string_view> NamesInKeys(const TableSchema& table) {
+  std::set<std::string_view> names{table.partition.name};
+  if (table.sort) names.insert(table.sort->name);
+  for (const IndexSchema& index : table.indexes) AddNamesInKeys(index, &names);
+  return names;
+}
+
+void AddNamesInKeys(const IndexSchema& index, std::set<std::string_view>* names) {
+  for (const auto* keys : {&index.partition, &index.sort}) {
+    for (const KeyAttribute& key : *keys) names->insert(key.name);
+  }
+  if (!index.vector) return;
+  for (const SearchSchemaElement& element : index.vector->search_schema)
+    names->insert(element.attribute_name);
+}
 
 Status CheckThroughput(const ProvisionedThroughput& throughput) {
   constexpr int64_t kMax = 1'000'000'000'000;
@@ -332,6 +350,7 @@ Status CheckTags(const std::vector<Tag>& tags) {
       }
     }
   }
+  HF_CHECK_OK(CheckVectorTags(tags, nullptr));
   if (tags.size() > limits::kTagsMax) return Invalid("Too many tags: at most 50 are allowed");
   return Ok{};
 }
@@ -357,27 +376,32 @@ Result<TableSchema> SchemaFrom(const CreateTableRequest& request) {
   schema.deletion_protection = request.deletion_protection_enabled.value_or(false);
   if (request.tags) {
     HF_CHECK_OK(CheckTags(*request.tags));
+    HF_CHECK_OK(CheckVectorTags(*request.tags, &schema));
     schema.tags = *request.tags;
   }
   return schema;
+}
+
+Status CheckNotRedefined(const std::string& name, std::string_view role, const Definitions& definitions,
+                         const TableSchema& table) {
+  const AttributeDefinition* now = FindDefinition(definitions, name);
+  const AttributeDefinition* before = FindDefinition(table.attributes, name);
+  if (now == nullptr || before == nullptr || now->attribute_type == before->attribute_type) return Ok{};
+  auto schema_text = [&](const AttributeDefinition& d) {
+    return "Schema:[SchemaElement: key{" + d.attribute_name + ":" + std::string(NameOf(d.attribute_type)) +
+           ":" + std::string(role) + "}]";
+  };
+  return Invalid(
+      "Attributes cannot be redefined. Please check that your attribute has the same type as "
+      "previously defined. Existing schema: " +
+      schema_text(*before) + " New schema: " + schema_text(*now));
 }
 
 Result<IndexSchema> IndexFrom(const GlobalSecondaryIndex& definition, const Definitions& definitions,
                               const TableSchema& table) {
   HF_CHECK_OK(CheckNameLength(table.name, definition.index_name));
   for (const KeySchemaElement& key : definition.key_schema) {
-    const AttributeDefinition* now = FindDefinition(definitions, key.attribute_name);
-    const AttributeDefinition* before = FindDefinition(table.attributes, key.attribute_name);
-    if (now != nullptr && before != nullptr && now->attribute_type != before->attribute_type) {
-      auto schema_text = [&](const AttributeDefinition& d) {
-        return "Schema:[SchemaElement: key{" + d.attribute_name + ":" +
-               std::string(NameOf(d.attribute_type)) + ":" + std::string(NameOf(key.key_type)) + "}]";
-      };
-      return Invalid(
-          "Attributes cannot be redefined. Please check that your attribute has the same type as "
-          "previously defined. Existing schema: " +
-          schema_text(*before) + " New schema: " + schema_text(*now));
-    }
+    HF_CHECK_OK(CheckNotRedefined(key.attribute_name, NameOf(key.key_type), definitions, table));
   }
   HF_TRY(IndexSchema index, GlobalIndex(definition, definitions, table.billing));
   index.status = IndexStatus::kCreating;

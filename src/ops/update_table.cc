@@ -6,6 +6,7 @@
 #include "ops/operations.h"
 #include "ops/table_access.h"
 #include "ops/table_schema.h"
+#include "ops/vector_schema.h"
 
 namespace holdfast::ops {
 namespace {
@@ -13,8 +14,17 @@ namespace {
 using engine::IndexSchema;
 using engine::TableSchema;
 
-Error Invalid(const std::string& why) {
-  return ValidationError("One or more parameter values were invalid: " + why);
+constexpr std::string_view kOneAtATime =
+    "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table";
+
+Status CheckVectorUpdates(const std::vector<VectorIndexUpdate>& updates) {
+  for (const VectorIndexUpdate& update : updates) {
+    if (update.create.has_value() != update.delete_action.has_value()) continue;
+    return Invalid(update.create
+                       ? "Only one of VectorIndexUpdate.Create, VectorIndexUpdate.Delete may be specified"
+                       : "One of VectorIndexUpdate.Create, VectorIndexUpdate.Delete must not be null");
+  }
+  return Ok{};
 }
 
 // What is wrong whatever the table is.
@@ -22,7 +32,8 @@ Status Validate(const UpdateTableRequest& request) {
   const auto& updates = request.global_secondary_index_updates;
   bool any = request.billing_mode || request.provisioned_throughput || request.table_class ||
              request.deletion_protection_enabled || request.stream_specification ||
-             request.sse_specification || (updates && !updates->empty());
+             request.sse_specification || (updates && !updates->empty()) ||
+             (request.vector_index_updates && !request.vector_index_updates->empty());
   if (!any) {
     return ValidationError(
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
@@ -33,10 +44,14 @@ Status Validate(const UpdateTableRequest& request) {
     return Invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
   }
   if (request.provisioned_throughput) HF_CHECK_OK(CheckThroughput(*request.provisioned_throughput));
-  if (!updates) return Ok{};
+  size_t structural = 0;
+  if (request.vector_index_updates) {
+    HF_CHECK_OK(CheckVectorUpdates(*request.vector_index_updates));
+    structural = request.vector_index_updates->size();
+  }
   std::set<std::string_view> names;
-  int structural = 0;
-  for (const GlobalSecondaryIndexUpdate& update : *updates) {
+  for (const GlobalSecondaryIndexUpdate& update :
+       updates.value_or(std::vector<GlobalSecondaryIndexUpdate>())) {
     int actions = update.update.has_value() + update.create.has_value() + update.delete_action.has_value();
     if (actions == 0) {
       return Invalid(
@@ -57,11 +72,7 @@ Status Validate(const UpdateTableRequest& request) {
                      name);
     }
   }
-  if (structural > 1) {
-    return Error(
-        ErrorCode::kLimitExceeded,
-        "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table");
-  }
+  if (structural > 1) return Error(ErrorCode::kLimitExceeded, std::string(kOneAtATime));
   return Ok{};
 }
 
@@ -109,6 +120,8 @@ Status ChangeBilling(const UpdateTableRequest& request, int64_t now_millis, Tabl
     schema->on_demand_since_millis = now_millis;
     schema->throughput = {};
     for (IndexSchema& index : schema->indexes) index.throughput.reset();
+  } else if (schema->has_vector_indexes()) {
+    return CheckOnDemand(*schema);
   }
   return Ok{};
 }
@@ -122,43 +135,48 @@ void MergeDefinitions(const std::vector<AttributeDefinition>& given, TableSchema
   for (const AttributeDefinition& definition : given) {
     if (!known(definition.attribute_name)) schema->attributes.push_back(definition);
   }
-  std::set<std::string_view> used{schema->partition.name};
-  if (schema->sort) used.insert(schema->sort->name);
-  for (const IndexSchema& index : schema->indexes) {
-    for (const auto* keys : {&index.partition, &index.sort}) {
-      for (const engine::KeyAttribute& key : *keys) used.insert(key.name);
-    }
-  }
+  std::set<std::string_view> used = NamesInKeys(*schema);
   std::erase_if(schema->attributes,
                 [&](const AttributeDefinition& d) { return !used.contains(d.attribute_name); });
 }
 
+auto FindIndex(TableSchema* schema, const std::string& name) {
+  return std::find_if(schema->indexes.begin(), schema->indexes.end(),
+                      [&](const IndexSchema& index) { return index.name == name; });
+}
+
+Error IndexNotFound(const std::string& name, const TableSchema& schema) {
+  return Error(ErrorCode::kResourceNotFound,
+               "Requested resource not found: Index: " + name + " not found for table: " + schema.name);
+}
+
+// What an index to be created must not meet: its own name, or another one in the making.
+Status CheckCreatable(const std::string& name, TableSchema* schema) {
+  if (FindIndex(schema, name) != schema->indexes.end()) {
+    return ValidationError("Attempting to create an index which already exists: " + name);
+  }
+  for (const IndexSchema& index : schema->indexes) {
+    if (index.status == IndexStatus::kCreating || index.allocating) {
+      return Error(ErrorCode::kLimitExceeded, std::string(kOneAtATime));
+    }
+  }
+  return Ok{};
+}
+
+std::vector<AttributeDefinition> DefinitionsIn(const UpdateTableRequest& request) {
+  return request.attribute_definitions.value_or(std::vector<AttributeDefinition>());
+}
+
 Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRequest& request,
                    TableSchema* schema) {
-  auto find = [&](const std::string& name) {
-    return std::find_if(schema->indexes.begin(), schema->indexes.end(),
-                        [&](const IndexSchema& index) { return index.name == name; });
-  };
   if (update.create) {
-    if (find(update.create->index_name) != schema->indexes.end()) {
-      return ValidationError("Attempting to create an index which already exists: " +
-                             update.create->index_name);
-    }
+    HF_CHECK_OK(CheckCreatable(update.create->index_name, schema));
     auto globals = std::count_if(schema->indexes.begin(), schema->indexes.end(),
                                  [](const IndexSchema& index) { return index.is_global(); });
     if (static_cast<size_t>(globals) >= limits::kGsiMax) {
       return Invalid("GlobalSecondaryIndex count exceeds the per-table limit of 20");
     }
-    for (const IndexSchema& index : schema->indexes) {
-      if (index.status == IndexStatus::kCreating) {
-        return Error(ErrorCode::kLimitExceeded,
-                     "Subscriber limit exceeded: Only 1 online index can be created or "
-                     "deleted simultaneously per table");
-      }
-    }
-    HF_TRY(IndexSchema index,
-           IndexFrom(*update.create,
-                     request.attribute_definitions.value_or(std::vector<AttributeDefinition>()), *schema));
+    HF_TRY(IndexSchema index, IndexFrom(*update.create, DefinitionsIn(request), *schema));
     schema->indexes.push_back(std::move(index));
     return Ok{};
   }
@@ -166,11 +184,8 @@ Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRe
     HF_CHECK_OK(CheckThroughput(*update.update->provisioned_throughput));
   }
   const std::string& name = update.update ? update.update->index_name : update.delete_action->index_name;
-  auto index = find(name);
-  if (index == schema->indexes.end() || !index->is_global()) {
-    return Error(ErrorCode::kResourceNotFound,
-                 "Requested resource not found: Index: " + name + " not found for table: " + schema->name);
-  }
+  auto index = FindIndex(schema, name);
+  if (index == schema->indexes.end() || !index->is_global()) return IndexNotFound(name, *schema);
   if (update.delete_action) {
     schema->indexes.erase(index);
     return Ok{};
@@ -190,13 +205,50 @@ Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRe
   return Ok{};
 }
 
-Status Edit(const UpdateTableRequest& request, int64_t now_millis, TableSchema* schema) {
+Status ChangeVectorIndex(const VectorIndexUpdate& update, const UpdateTableRequest& request, bool delayed,
+                         TableSchema* schema) {
+  if (update.create) {
+    HF_CHECK_OK(CheckCreatable(update.create->index_name, schema));
+    HF_CHECK_OK(CheckNameLength(schema->name, update.create->index_name));
+    HF_TRY(IndexSchema index, VectorIndexFrom(*update.create, DefinitionsIn(request), *schema));
+    index.status = IndexStatus::kCreating;
+    index.allocating = delayed;
+    schema->indexes.push_back(std::move(index));
+    return Ok{};
+  }
+  const std::string& name = update.delete_action->index_name;
+  auto doomed = FindIndex(schema, name);
+  if (doomed == schema->indexes.end() || !doomed->is_vector()) return IndexNotFound(name, *schema);
+  if (doomed->allocating) {
+    return Error(
+        ErrorCode::kResourceInUse,
+        "Attempt to change a resource which is still in use: Index creation is in resource allocation "
+        "phase. Retry deletion during backfilling phase or when the index is active. Table: " +
+            schema->name + " Index: " + name);
+  }
+  for (const IndexSchema& index : schema->indexes) {
+    if (index.status == IndexStatus::kCreating && index.name != name) {
+      return Error(ErrorCode::kLimitExceeded, std::string(kOneAtATime));
+    }
+  }
+  schema->indexes.erase(doomed);
+  return Ok{};
+}
+
+Status Edit(const UpdateTableRequest& request, bool delayed, int64_t now_millis, TableSchema* schema) {
   HF_CHECK_OK(ChangeBilling(request, now_millis, schema));
   if (request.global_secondary_index_updates) {
     for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
       HF_CHECK_OK(ChangeIndex(update, request, schema));
     }
-    MergeDefinitions(request.attribute_definitions.value_or(std::vector<AttributeDefinition>()), schema);
+  }
+  if (request.vector_index_updates) {
+    for (const VectorIndexUpdate& update : *request.vector_index_updates) {
+      HF_CHECK_OK(ChangeVectorIndex(update, request, delayed, schema));
+    }
+  }
+  if (request.global_secondary_index_updates || request.vector_index_updates) {
+    MergeDefinitions(DefinitionsIn(request), schema);
   }
   if (request.table_class) {
     schema->table_class = request.table_class;
@@ -212,15 +264,30 @@ void ShowChanging(const UpdateTableRequest& request, TableDescription before, Ta
   now->table_status = TableStatus::kUpdating;
   now->provisioned_throughput.read_capacity_units = before.provisioned_throughput.read_capacity_units;
   now->provisioned_throughput.write_capacity_units = before.provisioned_throughput.write_capacity_units;
-  if (!request.global_secondary_index_updates || !before.global_secondary_indexes) return;
-  for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
-    if (!update.delete_action) continue;
-    for (GlobalSecondaryIndexDescription& index : *before.global_secondary_indexes) {
-      if (index.index_name != update.delete_action->index_name) continue;
-      index.index_status = IndexStatus::kDeleting;
-      if (!now->global_secondary_indexes) now->global_secondary_indexes.emplace();
-      now->global_secondary_indexes->push_back(std::move(index));
+  auto show_deleting = [](const auto& updates, auto& indexes, auto* shown) {
+    if (!updates || !indexes) return;
+    for (const auto& update : *updates) {
+      if (!update.delete_action) continue;
+      for (auto& index : *indexes) {
+        if (index.index_name != update.delete_action->index_name) continue;
+        index.index_status = IndexStatus::kDeleting;
+        if (!*shown) shown->emplace();
+        (*shown)->push_back(std::move(index));
+      }
     }
+  };
+  show_deleting(request.global_secondary_index_updates, before.global_secondary_indexes,
+                &now->global_secondary_indexes);
+  show_deleting(request.vector_index_updates, before.vector_indexes, &now->vector_indexes);
+  if (!request.vector_index_updates || !now->vector_indexes) return;
+  for (VectorIndexDescription& index : *now->vector_indexes) {
+    index.skipped_item_count.reset();
+    for (const VectorIndexUpdate& update : *request.vector_index_updates) {
+      if (!update.create || update.create->index_name != index.index_name) continue;
+      index.index_status = IndexStatus::kCreating;
+      index.backfilling = false;  // however far it is by now
+    }
+    if (index.index_status == IndexStatus::kDeleting) index.backfilling.reset();
   }
 }
 
@@ -243,7 +310,7 @@ Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& 
   engine::Engine* engine = context.engine;
   bool delayed = engine->options().transient_status_millis > 0;
   HF_CHECK_OK(engine->ChangeSchema(ref.table, [&](TableSchema* schema) -> Status {
-    HF_CHECK_OK(Edit(request, now_millis, schema));
+    HF_CHECK_OK(Edit(request, delayed, now_millis, schema));
     if (delayed) schema->status = TableStatus::kUpdating;
     return Ok{};
   }));
@@ -252,7 +319,7 @@ Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& 
   if (delayed) {
     engine->Settle([engine, table = ref.table] {
       Status active = engine->ChangeSchema(table, [](TableSchema* schema) -> Status {
-        schema->status = TableStatus::kActive;
+        schema->Settle();
         return Ok{};
       });
       if (!active) HF_LOG(engine->log(), kWarning, "table not settled", {"error", active.error().ToString()});

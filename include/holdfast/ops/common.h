@@ -108,6 +108,19 @@ struct Capacity {
   }
 };
 
+// What was consumed by one vector index, in bytes as AWS counts them.
+struct VectorCapacity {
+  std::optional<double> vector_search_request_bytes;
+  std::optional<double> vector_write_request_bytes;
+
+  static constexpr std::string_view kTypeName = "VectorCapacity";
+  static constexpr auto Fields() {
+    using S = VectorCapacity;
+    return std::tuple(Field("VectorSearchRequestBytes", &S::vector_search_request_bytes),
+                      Field("VectorWriteRequestBytes", &S::vector_write_request_bytes));
+  }
+};
+
 // What an operation consumed of one table.
 struct ConsumedCapacity {
   std::string table_name;
@@ -118,6 +131,7 @@ struct ConsumedCapacity {
   std::optional<Capacity> table;
   std::optional<std::map<std::string, Capacity>> local_secondary_indexes;
   std::optional<std::map<std::string, Capacity>> global_secondary_indexes;
+  std::optional<std::map<std::string, VectorCapacity>> vector_indexes;  // no part of capacity_units
 
   static constexpr std::string_view kTypeName = "ConsumedCapacity";
   static constexpr auto Fields() {
@@ -126,7 +140,8 @@ struct ConsumedCapacity {
                       Field("ReadCapacityUnits", &S::read_capacity_units),
                       Field("WriteCapacityUnits", &S::write_capacity_units), Field("Table", &S::table),
                       Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
-                      Field("GlobalSecondaryIndexes", &S::global_secondary_indexes));
+                      Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+                      Field("VectorIndexes", &S::vector_indexes));
   }
 };
 

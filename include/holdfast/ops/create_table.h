@@ -17,13 +17,16 @@ namespace holdfast {
 struct CreateTableRequest {
   std::string table_name;
   std::vector<KeySchemaElement> key_schema;
-  // The types of the attributes in the keys of the table and its indexes, and of no others.
+  // The types of the attributes in the keys of the table and its indexes and in the search schemas of its
+  // vector indexes, and of no others.
   std::vector<AttributeDefinition> attribute_definitions;
   std::optional<BillingMode> billing_mode;
   // With BillingMode::kProvisioned, which is the default. Nothing is throttled by it.
   std::optional<ProvisionedThroughput> provisioned_throughput;
   std::optional<std::vector<LocalSecondaryIndex>> local_secondary_indexes;
   std::optional<std::vector<GlobalSecondaryIndex>> global_secondary_indexes;
+  // With BillingMode::kPayPerRequest only; at most five.
+  std::optional<std::vector<VectorIndex>> vector_indexes;
   std::optional<TableClass> table_class;
   std::optional<bool> deletion_protection_enabled;
   std::optional<std::vector<Tag>> tags;
@@ -43,9 +46,10 @@ struct CreateTableRequest {
         Field("StreamSpecification", &S::stream_specification),
         Field("SSESpecification", &S::sse_specification), Field("Tags", &S::tags),
         Field("TableClass", &S::table_class),
-        Field("DeletionProtectionEnabled", &S::deletion_protection_enabled), Refused{"VectorIndexes"},
-        Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"}, Refused{"ResourcePolicy"},
-        Refused{"GlobalTableSettingsReplicationMode"}, Refused{"GlobalTableSourceArn"});
+        Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
+        Field("VectorIndexes", &S::vector_indexes), Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"},
+        Refused{"ResourcePolicy"}, Refused{"GlobalTableSettingsReplicationMode"},
+        Refused{"GlobalTableSourceArn"});
   }
 };
 

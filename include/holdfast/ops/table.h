@@ -347,6 +347,29 @@ struct GlobalSecondaryIndexDescription {
   }
 };
 
+// A vector index as it was defined, and its state.
+struct VectorIndexDescription : VectorIndex {
+  IndexStatus index_status = IndexStatus::kActive;
+  // Of an index added to a table that was there: false until its filling begins, then true; absent when done.
+  std::optional<bool> backfilling;
+  int64_t index_size_bytes = 0;
+  int64_t item_count = 0;
+  std::string index_arn;
+  // holdfast's own: items of the table that an active index leaves out, because they have no sound vector or
+  // no HASH attribute.
+  std::optional<int64_t> skipped_item_count;
+
+  static constexpr std::string_view kTypeName = "VectorIndexDescription";
+  static constexpr auto Fields() {
+    using S = VectorIndexDescription;
+    return std::tuple_cat(
+        VectorIndex::Fields(),
+        std::tuple(Field("IndexStatus", &S::index_status), Field("Backfilling", &S::backfilling),
+                   Field("IndexSizeBytes", &S::index_size_bytes), Field("ItemCount", &S::item_count),
+                   Field("IndexArn", &S::index_arn), Field("SkippedItemCount", &S::skipped_item_count)));
+  }
+};
+
 struct TableDescription {
   std::optional<std::vector<AttributeDefinition>> attribute_definitions;
   std::string table_name;
@@ -361,24 +384,25 @@ struct TableDescription {
   std::optional<BillingModeSummary> billing_mode_summary;
   std::optional<std::vector<LocalSecondaryIndexDescription>> local_secondary_indexes;
   std::optional<std::vector<GlobalSecondaryIndexDescription>> global_secondary_indexes;
+  std::optional<std::vector<VectorIndexDescription>> vector_indexes;
   std::optional<TableClassSummary> table_class_summary;
   bool deletion_protection_enabled = false;
 
   static constexpr std::string_view kTypeName = "TableDescription";
   static constexpr auto Fields() {
     using S = TableDescription;
-    return std::tuple(Field("AttributeDefinitions", &S::attribute_definitions),
-                      Field("TableName", &S::table_name), Field("KeySchema", &S::key_schema),
-                      Field("TableStatus", &S::table_status),
-                      Field("CreationDateTime", &S::creation_date_time),
-                      Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Field("TableSizeBytes", &S::table_size_bytes), Field("ItemCount", &S::item_count),
-                      Field("TableArn", &S::table_arn), Field("TableId", &S::table_id),
-                      Field("BillingModeSummary", &S::billing_mode_summary),
-                      Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
-                      Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
-                      Field("TableClassSummary", &S::table_class_summary),
-                      Field("DeletionProtectionEnabled", &S::deletion_protection_enabled));
+    return std::tuple(
+        Field("AttributeDefinitions", &S::attribute_definitions), Field("TableName", &S::table_name),
+        Field("KeySchema", &S::key_schema), Field("TableStatus", &S::table_status),
+        Field("CreationDateTime", &S::creation_date_time),
+        Field("ProvisionedThroughput", &S::provisioned_throughput),
+        Field("TableSizeBytes", &S::table_size_bytes), Field("ItemCount", &S::item_count),
+        Field("TableArn", &S::table_arn), Field("TableId", &S::table_id),
+        Field("BillingModeSummary", &S::billing_mode_summary),
+        Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
+        Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+        Field("VectorIndexes", &S::vector_indexes), Field("TableClassSummary", &S::table_class_summary),
+        Field("DeletionProtectionEnabled", &S::deletion_protection_enabled));
   }
 };
 

@@ -48,12 +48,33 @@ struct GlobalSecondaryIndexUpdate {
   }
 };
 
+struct CreateVectorIndexAction : VectorIndex {
+  static constexpr std::string_view kTypeName = "CreateVectorIndexAction";
+};
+
+struct DeleteVectorIndexAction : DeleteGlobalSecondaryIndexAction {
+  static constexpr std::string_view kTypeName = "DeleteVectorIndexAction";
+};
+
+// Exactly one of the two.
+struct VectorIndexUpdate {
+  std::optional<CreateVectorIndexAction> create;
+  std::optional<DeleteVectorIndexAction> delete_action;
+
+  static constexpr std::string_view kTypeName = "VectorIndexUpdate";
+  static constexpr auto Fields() {
+    using S = VectorIndexUpdate;
+    return std::tuple(Field("Create", &S::create), Field("Delete", &S::delete_action));
+  }
+};
+
 struct UpdateTableRequest {
   std::string table_name;
   std::optional<std::vector<AttributeDefinition>> attribute_definitions;
   std::optional<BillingMode> billing_mode;
   std::optional<ProvisionedThroughput> provisioned_throughput;
   std::optional<std::vector<GlobalSecondaryIndexUpdate>> global_secondary_index_updates;
+  std::optional<std::vector<VectorIndexUpdate>> vector_index_updates;
   std::optional<TableClass> table_class;
   std::optional<bool> deletion_protection_enabled;
   std::optional<StreamSpecification> stream_specification;
@@ -69,9 +90,10 @@ struct UpdateTableRequest {
                       Field("StreamSpecification", &S::stream_specification),
                       Field("SSESpecification", &S::sse_specification), Field("TableClass", &S::table_class),
                       Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
-                      Refused{"VectorIndexUpdates"}, Refused{"ReplicaUpdates"}, Refused{"OnDemandThroughput"},
-                      Refused{"WarmThroughput"}, Refused{"MultiRegionConsistency"},
-                      Refused{"GlobalTableWitnessUpdates"}, Refused{"GlobalTableSettingsReplicationMode"});
+                      Field("VectorIndexUpdates", &S::vector_index_updates), Refused{"ReplicaUpdates"},
+                      Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"},
+                      Refused{"MultiRegionConsistency"}, Refused{"GlobalTableWitnessUpdates"},
+                      Refused{"GlobalTableSettingsReplicationMode"});
   }
 };
 

@@ -241,6 +241,11 @@ bool TableSchema::has_vector_indexes() const {
                      [](const IndexSchema& index) { return index.is_vector(); });
 }
 
+void TableSchema::Settle() {
+  status = TableStatus::kActive;
+  for (IndexSchema& index : indexes) index.allocating = false;
+}
+
 void TableSchema::Derive() {
   for (IndexSchema& index : indexes) {
     index.projected.clear();
@@ -254,6 +259,7 @@ void TableSchema::Derive() {
     if (index.vector) {
       for (const KeyAttribute& key : index.vector->filters) index.projected.push_back(key.name);
     }
+    if (index.vector) std::erase(index.projected, index.vector->attribute);  // held as floats, apart
     std::sort(index.projected.begin(), index.projected.end());
     index.projected.erase(std::unique(index.projected.begin(), index.projected.end()), index.projected.end());
   }

@@ -105,6 +105,8 @@ struct TableSchema {
   bool ttl_enabled() const {
     return ttl_status == TimeToLiveStatus::kEnabled || ttl_status == TimeToLiveStatus::kEnabling;
   }
+  // Ends whatever phase the table and its indexes are shown in.
+  void Settle();
   // Fills what is derived. Call after every change.
   void Derive();
 };
