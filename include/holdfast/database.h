@@ -50,6 +50,7 @@
 #include "holdfast/ops/put_item.h"
 #include "holdfast/ops/query.h"
 #include "holdfast/ops/scan.h"
+#include "holdfast/ops/search_vectors.h"
 #include "holdfast/ops/tag_resource.h"
 #include "holdfast/ops/transact_get_items.h"
 #include "holdfast/ops/transact_write_items.h"
@@ -89,6 +90,8 @@ class HOLDFAST_EXPORT Database {
   Result<QueryResponse> Query(const QueryRequest& request);
   // One page of everything. With segment and total_segments several threads can share the work.
   Result<ScanResponse> Scan(const ScanRequest& request);
+  // The items of a vector index that are nearest to a vector, nearest first.
+  Result<SearchVectorsResponse> SearchVectors(const SearchVectorsRequest& request);
   // Up to 100 items by key.
   Result<BatchGetItemResponse> BatchGetItem(const BatchGetItemRequest& request);
   // Up to 25 puts and deletes without conditions.

@@ -1,5 +1,8 @@
 #include "json/item_reader.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <vector>
 
 #include "base/base64.h"
@@ -219,6 +222,42 @@ FlatWriter* ThreadWriter() {
   return &writer;
 }
 
+// Digits and perhaps a fraction, too few for any limit of DynamoDB's: what embeddings are made of.
+bool IsPlainNumber(std::string_view text) {
+  constexpr size_t kPlainMax = 32;
+  if (text.starts_with('-')) text.remove_prefix(1);
+  size_t point = std::min(text.find('.'), text.size());
+  auto digits = [](std::string_view part) {
+    return !part.empty() &&
+           std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
+  return text.size() <= kPlainMax && digits(text.substr(0, point)) &&
+         (point == text.size() || digits(text.substr(point + 1)));
+}
+
+// {"N":"0.1"} to the nearest float. False for what is no number of DynamoDB's or too large for a float.
+bool ReadFloat(const Element& element, float* out) {
+  simdjson::dom::object object;
+  if (element.get(object) != simdjson::SUCCESS) return false;
+  std::string_view text;
+  bool found = false;
+  for (auto [type, content] : object) {
+    if (content.is_null()) continue;
+    if (found || type != "N" || content.get(text) != simdjson::SUCCESS) return false;
+    found = true;
+  }
+  if (!found) return false;
+  if (IsPlainNumber(text)) {
+    return std::from_chars(text.data(), text.data() + text.size(), *out).ec == std::errc();
+  }
+  Result<value::Number> number = value::Number::Parse(text);
+  if (!number) return false;
+  std::string encoded;
+  number->Encode(&encoded);
+  *out = value::NearestFloat(encoded);
+  return std::isfinite(*out);
+}
+
 }  // namespace
 
 Result<bool> ReadFlag(const Element& element) {
@@ -306,6 +345,19 @@ Result<Item> ReadExpressionValues(const Element& element) {
   return Item::Defective(
       defect.is_request_family() ? RequestError(std::move(message)) : ValidationError(std::move(message)),
       std::move(names));
+}
+
+Result<SearchVector> ReadSearchVector(const Element& element) {
+  simdjson::dom::array array;
+  if (element.get(array) != simdjson::SUCCESS) return SerializationError("Unexpected field type");
+  std::vector<float> values;
+  values.reserve(array.size());
+  bool sound = true;
+  for (Element member : array) {
+    values.push_back(0);
+    sound = sound && ReadFloat(member, &values.back());
+  }
+  return sound ? SearchVector(std::move(values)) : SearchVector::Unsound(values.size());
 }
 
 }  // namespace holdfast::json

@@ -11,6 +11,7 @@
 
 #include <simdjson.h>
 
+#include "holdfast/ops/search_vectors.h"
 #include "holdfast/result.h"
 #include "holdfast/value.h"
 #include "value/flat.h"
@@ -35,5 +36,8 @@ Result<Item> ReadItem(const Element& element, Place place);
 Result<Item> ReadExpressionValues(const Element& element);
 // One value, as an item that holds it under the empty name.
 Result<Item> ReadSingleValue(const Element& element, Place place);
+
+// [{"N":"0.1"},…], straight to floats. Anything else in the list makes the vector unsound.
+Result<SearchVector> ReadSearchVector(const Element& element);
 
 }  // namespace holdfast::json

@@ -136,6 +136,11 @@ class StructReader {
     return Ok{};
   }
 
+  Status Read(const Element& element, Place, SearchVector* out) {
+    HF_TRY(*out, ReadSearchVector(element));
+    return Ok{};
+  }
+
   template <class T>
   Status Read(const Element& element, Place place, std::optional<T>* out) {
     out->emplace();

@@ -9,6 +9,7 @@
 
 #include "holdfast/fields.h"
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/search_vectors.h"
 #include "holdfast/ops/table.h"
 #include "json/writer.h"
 
@@ -35,6 +36,10 @@ inline void Write(const Item& value, std::string* out) {
   AppendItem(value::MapView(value), out);
 }
 void Write(const Timestamp& value, std::string* out);
+inline void Write(float value, std::string* out) {
+  AppendFloat(value, out);
+}
+void Write(const SearchResultItem& value, std::string* out);
 
 template <class E>
 requires std::is_enum_v<E>

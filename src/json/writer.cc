@@ -66,6 +66,16 @@ void AppendMember(Type set, ByteView member, std::string* out) {
   }
 }
 
+template <class Real>
+void AppendReal(Real value, std::string* out) {
+  char text[32];
+  auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  std::string_view written(text, static_cast<size_t>(end - text));
+  out->append(written);
+  // A whole number keeps a fraction, as in AWS's answers: clients may tell integers and doubles apart.
+  if (written.find_first_of(".e") == std::string_view::npos) out->append(".0");
+}
+
 }  // namespace
 
 void AppendString(std::string_view text, std::string* out) {
@@ -86,12 +96,11 @@ void AppendInteger(int64_t value, std::string* out) {
 }
 
 void AppendDouble(double value, std::string* out) {
-  char text[32];
-  auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  std::string_view written(text, static_cast<size_t>(end - text));
-  out->append(written);
-  // A whole number keeps a fraction, as in AWS's answers: clients may tell integers and doubles apart.
-  if (written.find_first_of(".e") == std::string_view::npos) out->append(".0");
+  AppendReal(value, out);
+}
+
+void AppendFloat(float value, std::string* out) {
+  AppendReal(value, out);
 }
 
 void AppendValue(value::ValueView value, std::string* out) {
@@ -137,6 +146,18 @@ void AppendValue(value::ValueView value, std::string* out) {
       out->push_back('}');
       return;
   }
+}
+
+void AppendVector(value::ValueView list, std::string* out) {
+  out->append("{\"L\":[");
+  value::ContainerView elements = list.entries();
+  for (uint32_t i = 0; i < elements.size(); ++i) {
+    if (i > 0) out->push_back(',');
+    out->append("{\"N\":\"");
+    AppendFloat(value::NearestFloat(value::ValueView(elements.Entry(i)).payload()), out);
+    out->append("\"}");
+  }
+  out->append("]}");
 }
 
 void AppendItem(value::MapView item, std::string* out) {

@@ -10,6 +10,7 @@
 
 #include "base/field_path.h"
 #include "holdfast/fields.h"
+#include "holdfast/ops/search_vectors.h"
 #include "holdfast/result.h"
 #include "holdfast/value.h"
 
@@ -126,6 +127,10 @@ class ConstraintChecker {
   template <class E>
   requires std::is_enum_v<E>
   void Check(E, const Rules&) {}
+  void Check(const SearchVector& vector, const Rules& rules) {
+    CheckLength(
+        vector.size(), [] { return std::string(); }, rules);
+  }
   template <class T>
   void Check(const std::optional<T>& value, const Rules& rules) {
     if (value) Check(*value, rules);

@@ -20,6 +20,7 @@
 #include "holdfast/ops/put_item.h"
 #include "holdfast/ops/query.h"
 #include "holdfast/ops/scan.h"
+#include "holdfast/ops/search_vectors.h"
 #include "holdfast/ops/tag_resource.h"
 #include "holdfast/ops/transact_get_items.h"
 #include "holdfast/ops/transact_write_items.h"

@@ -132,6 +132,14 @@ Result<std::string> KeyFromItem(const TableSchema& schema, const Item& item, boo
   return ItemKey(schema, payloads[0], schema.sort ? std::optional(payloads[1]) : std::nullopt);
 }
 
+Status CheckKeyOperand(const KeyAttribute& partition, value::ValueView value) {
+  switch (CheckKeyValue(partition, value, BytesMax(/*is_partition=*/true))) {
+    case KeyFault::kEmpty: return EmptyKey(partition);
+    case KeyFault::kTooLong: return KeyTooLong(/*is_partition=*/true);
+    default: return Ok{};
+  }
+}
+
 Error IndexKeyMismatch(const KeyAttribute& attribute, value::Type actual, const std::string& index) {
   return ValidationError("One or more parameter values were invalid: Type mismatch for Index Key " +
                          attribute.name + " Expected: " + std::string(value::TypeName(attribute.type)) +

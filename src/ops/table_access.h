@@ -47,6 +47,10 @@ enum class IndexKeyCheck : uint8_t { kPut, kUpdate };
 Status CheckIndexKeys(const engine::TableSchema& schema, value::MapView item, IndexKeyCheck check,
                       bool* empty_value = nullptr);
 
+// A value that an expression gives for a key attribute, of the right type: it must be one that a key can
+// have.
+Status CheckKeyOperand(const engine::KeyAttribute& partition, value::ValueView value);
+
 Error IndexKeyMismatch(const engine::KeyAttribute& attribute, value::Type actual, const std::string& index);
 
 // Document paths may not reach into key attributes of the table or its indexes: they are scalars.

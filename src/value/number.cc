@@ -48,6 +48,14 @@ Number Number::FromInt(int64_t value) {
   return *parsed;
 }
 
+Number Number::FromFloat(float value) {
+  char text[32];
+  const char* end = std::to_chars(text, text + sizeof text, value).ptr;
+  Result<Number> number = Parse({text, static_cast<size_t>(end - text)});
+  HF_ASSERT(number.has_value());
+  return *number;
+}
+
 Result<Number> Number::Parse(std::string_view text) {
   Number number;
   size_t at = 0;

@@ -24,6 +24,8 @@ class Number {
  public:
   Number() = default;  // zero
   static Number FromInt(int64_t value);
+  // The shortest decimal that reads back as `value`, which must be finite.
+  static Number FromFloat(float value);
   // The error messages are DynamoDB's.
   static Result<Number> Parse(std::string_view text);
   // Requires: `bytes` were made by Encode().

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "json/strict_reader.h"
 #include "json/struct_reader.h"
 #include "json/struct_writer.h"
 #include "ops/operations.h"
@@ -68,7 +69,8 @@ struct DynamoDbProtocol::Operation {
   enum class Where : uint8_t { kInline, kPool };
   std::string_view name;
   Where where;
-  Handled (DynamoDbProtocol::*run)(Exchange* exchange, const void* element, bool always_pool);
+  Handled (DynamoDbProtocol::*run)(Exchange* exchange, const void* element, std::string_view body,
+                                   bool always_pool);
 };
 
 const std::vector<DynamoDbProtocol::Operation>& DynamoDbProtocol::Operations() {
@@ -245,7 +247,7 @@ HttpHandler::Handled DynamoDbProtocol::HandleBody(Exchange* exchange, std::strin
   if (!parsed) return Fail(exchange, json::SerializationError({}));
   exchange->operation = number;
   const Operation& operation = Operations()[number];
-  return (this->*operation.run)(exchange, &element, operation.where == Operation::Where::kPool);
+  return (this->*operation.run)(exchange, &element, body, operation.where == Operation::Where::kPool);
 }
 
 Status DynamoDbProtocol::Authenticate(const HttpRequest& request) const {
@@ -261,7 +263,12 @@ Status DynamoDbProtocol::Authenticate(const HttpRequest& request) const {
 
 // One operation under way, from its parsed request to its rendered answer.
 template <class Request, class Response>
-HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* element, bool always_pool) {
+HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* element,
+                                           [[maybe_unused]] std::string_view body, bool always_pool) {
+  if constexpr (requires { Request::kStrict; }) {
+    Status strict = json::CheckStrict<Request>(*static_cast<const json::Element*>(element), body);
+    if (!strict) return Fail(exchange, strict.error());
+  }
   Violations violations;
   Result<Request> request =
       json::ReadStruct<Request>(*static_cast<const json::Element*>(element), &violations);

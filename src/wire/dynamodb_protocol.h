@@ -64,7 +64,7 @@ class DynamoDbProtocol final : public HttpHandler {
   Handled Complete(Exchange* exchange, bool await_durability, bool on_io_thread);
   void Seal(Exchange* exchange);
   template <class Request, class Response>
-  Handled Run(Exchange* exchange, const void* element, bool always_pool);
+  Handled Run(Exchange* exchange, const void* element, std::string_view body, bool always_pool);
 
   engine::Engine* const engine_;
   WorkerPool* const pool_;
