@@ -60,6 +60,7 @@
 #include "holdfast/ops/update_time_to_live.h"
 #include "holdfast/options.h"
 #include "holdfast/result.h"
+#include "holdfast/similarity.h"
 
 namespace holdfast {
 
@@ -92,6 +93,8 @@ class HOLDFAST_EXPORT Database {
   Result<ScanResponse> Scan(const ScanRequest& request);
   // The items of a vector index that are nearest to a vector, nearest first.
   Result<SearchVectorsResponse> SearchVectors(const SearchVectorsRequest& request);
+  // The same with a bound: what is at least so similar, for indexes of the distance function COSINE.
+  Result<SimilaritySearchResponse> SimilaritySearch(const SimilaritySearchRequest& request);
   // Up to 100 items by key.
   Result<BatchGetItemResponse> BatchGetItem(const BatchGetItemRequest& request);
   // Up to 25 puts and deletes without conditions.

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cli/config.h"
+#include "cli/search.h"
 #include "cli/serve.h"
 #include "cli/verify.h"
 #include "cli/version.h"
@@ -89,6 +90,25 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
   }
 }
 
+void AddSearchOptions(CLI::App* search, SearchConfig* config) {
+  search->add_option("--data", config->directory, "Directory of the store")->required();
+  search->add_option("--table", config->table, "Name of the table")->required();
+  search->add_option("--index", config->index, "Name of its vector index")->required();
+  search->add_option("--vector", config->vector, "Search near this vector: '[0.1,0.2]'");
+  search->add_option("--vector-file", config->vector_file, "Search near the vector in this file");
+  search->add_option("--like", config->like,
+                     "Search near the vector of the item with this key: '{\"id\":{\"S\":\"7\"}}'");
+  search->add_option("--top-k", config->top_k, "How many to find, at most 100")->capture_default_str();
+  search->add_option("--where", config->where, "A SearchConditionExpression: 'tenant = :t'");
+  search->add_option("--value", config->values, "A value it names: ':t={\"S\":\"x\"}'")
+      ->take_all()
+      ->allow_extra_args(false);
+  search->add_option(
+      "--threshold", config->threshold,
+      "Only what is at least so similar, -1 to 1; for indexes of the distance function COSINE");
+  search->add_flag("--json", config->json, "Print the answer as JSON");
+}
+
 std::vector<std::string> LongNames(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -130,6 +150,10 @@ int Main(int argc, char** argv) {
       app.add_subcommand("verify", "Check a store: every index against its table, every record's form");
   verify->add_option("--data", verify_config.directory, "Directory of the store")->required();
 
+  SearchConfig search_config;
+  CLI::App* search = app.add_subcommand("search", "Search a vector index of a store that no server has open");
+  AddSearchOptions(search, &search_config);
+
   std::vector<std::string> arguments(argv + 1, argv + argc);
   arguments = TranslateDynamoDbLocalFlags(arguments);
   if (!arguments.empty() && arguments[0] == "serve") {
@@ -161,7 +185,7 @@ int Main(int argc, char** argv) {
     if (in_memory) config.store.directory.clear();
     return Serve(config);
   }
-  return Verify(verify_config);
+  return search->parsed() ? Search(search_config) : Verify(verify_config);
 }
 
 }  // namespace

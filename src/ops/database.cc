@@ -2,6 +2,7 @@
 
 #include "engine/engine.h"
 #include "ops/operations.h"
+#include "ops/similarity.h"
 
 namespace holdfast {
 
@@ -27,5 +28,9 @@ Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   }
 #include "ops/operations.inc"
 #undef HF_OPERATION
+
+Result<SimilaritySearchResponse> Database::SimilaritySearch(const SimilaritySearchRequest& request) {
+  return ops::SearchBySimilarity(impl_->engine.get(), request);
+}
 
 }  // namespace holdfast
