@@ -95,6 +95,16 @@ test("an index is added to a full table, kept, and removed", async () => {
   await assert.rejects(client.query(odd), { name: "ValidationException", message: "The table does not have the specified index: by_g" });
 });
 
+test("vectors are found by nearness", async () => {
+  const one = { IndexName: "one", VectorAttribute: { AttributeName: "v" }, Dimensions: 2, DistanceFunction: "EUCLIDEAN", Projection: { ProjectionType: "ALL" } };
+  await makeTable("vectors", { VectorIndexes: [one] });
+  for (const [c, x] of [["near", "1"], ["far", "5"]]) {
+    await client.putItem({ TableName: "vectors", Item: { p: { S: "p" }, c: { S: c }, v: { L: [{ N: x }, { N: "0" }] } } });
+  }
+  const { SearchResults } = await client.searchVectors({ TableName: "vectors", IndexName: "one", SearchVector: [{ N: "2" }, { N: "0" }], TopK: 5 });
+  assert.deepEqual(SearchResults.map(({ Item, Score }) => [Item.c.S, Score]), [["near", 1], ["far", 3]]);
+});
+
 test("the list of tables comes in pages", async () => {
   const names = ["list-a", "list-b", "list-c"];
   await Promise.all(names.map((name) => makeTable(name)));

@@ -418,6 +418,15 @@ def test_vector_indexes_are_not_read_like_others(url, operation, more):
     )
 
 
+def test_a_description_counts_what_an_index_leaves_out(url):
+    """SkippedItemCount is holdfast's own: SDKs that do not know it drop it."""
+    items = [{}, {"embedding": {"L": numbers(1, 2, 3)}}, {"embedding": {"L": numbers(1, 2, 3)}, "tenant": {"S": "a"}}]
+    for i, item in enumerate(items):
+        done(url, "PutItem", {"TableName": "docs", "Item": {"pk": {"S": f"skip{i}"}, **item}})
+    indexes = done(url, "DescribeTable", {"TableName": "docs"})["Table"]["VectorIndexes"]
+    assert [(i["ItemCount"], i["SkippedItemCount"]) for i in indexes] == [(2, 1), (1, 2)]
+
+
 def test_tags(url):
     """A tag may come before its index; what it says must make sense all the same."""
     arn = done(url, "DescribeTable", {"TableName": "docs"})["Table"]["TableArn"]
