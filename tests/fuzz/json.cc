@@ -3,8 +3,11 @@
 #include "holdfast/ops/create_table.h"
 #include "holdfast/ops/put_item.h"
 #include "holdfast/ops/query.h"
+#include "holdfast/ops/search_vectors.h"
 #include "holdfast/ops/transact_write_items.h"
 #include "holdfast/ops/update_item.h"
+#include "holdfast/ops/update_table.h"
+#include "json/strict_reader.h"
 #include "json/struct_reader.h"
 #include "json/struct_writer.h"
 #include "tests/fuzz/fuzz.h"
@@ -32,6 +35,9 @@ FUZZ(bytes) {
   static_cast<void>(Read<QueryRequest>(element).has_value());
   static_cast<void>(Read<TransactWriteItemsRequest>(element).has_value());
   static_cast<void>(Read<UpdateItemRequest>(element).has_value());
+  static_cast<void>(Read<UpdateTableRequest>(element).has_value());
+  static_cast<void>(json::CheckStrict<SearchVectorsRequest>(element, bytes).has_value());
+  static_cast<void>(Read<SearchVectorsRequest>(element).has_value());
   Result<PutItemRequest> put = Read<PutItemRequest>(element);
   if (!put || put->item.defect() != nullptr) return;
   HF_ASSERT(value::IsWellFormedItem(put->item.flat()));

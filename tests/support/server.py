@@ -1,8 +1,11 @@
 """A holdfast of the release build as a process of its own."""
+import json
 import pathlib
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "holdfast"
@@ -13,6 +16,24 @@ HEADERS = {
     "Authorization": "AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/dynamodb/aws4_request, "
     "SignedHeaders=host;x-amz-date;x-amz-target, Signature=" + "0" * 64,
 }
+
+
+def call(url, operation, body):
+    """The answer; of a refusal, the error's name and its message. `body` is an object, or text to be sent as it is."""
+    text = body if isinstance(body, str) else json.dumps(body, separators=(",", ":"))
+    headers = {**HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, text.encode(), headers)) as answer:
+            return json.loads(answer.read() or "{}")
+    except urllib.error.HTTPError as refused:
+        error = json.load(refused)
+        return error["__type"].split("#")[1], error.get("message", error.get("Message", ""))
+
+
+def done(url, operation, body):
+    answer = call(url, operation, body)
+    assert isinstance(answer, dict), answer
+    return answer
 
 
 def free_port():
