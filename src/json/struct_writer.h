@@ -39,7 +39,9 @@ void Write(const Timestamp& value, std::string* out);
 inline void Write(float value, std::string* out) {
   AppendFloat(value, out);
 }
-void Write(const SearchResultItem& value, std::string* out);
+inline void Write(const SearchResultItem& value, std::string* out) {
+  AppendItem(value::MapView(value), out, value.vector_attribute);
+}
 
 template <class E>
 requires std::is_enum_v<E>

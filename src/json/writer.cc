@@ -160,14 +160,18 @@ void AppendVector(value::ValueView list, std::string* out) {
   out->append("]}");
 }
 
-void AppendItem(value::MapView item, std::string* out) {
+void AppendItem(value::MapView item, std::string* out, std::string_view vector) {
   out->push_back('{');
   for (uint32_t i = 0; i < item.size(); ++i) {
     if (i > 0) out->push_back(',');
     value::Attribute attribute = item.At(i);
     AppendString(attribute.name, out);
     out->push_back(':');
-    AppendValue(attribute.value, out);
+    if (!vector.empty() && attribute.name == vector) {
+      AppendVector(attribute.value, out);
+    } else {
+      AppendValue(attribute.value, out);
+    }
   }
   out->push_back('}');
 }

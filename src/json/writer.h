@@ -21,7 +21,7 @@ void AppendInteger(int64_t value, std::string* out);
 void AppendValue(value::ValueView value, std::string* out);
 // A list of numbers as an index gives back its vector: {"L":[{"N":"0.6"},{"N":"1.0"}]}.
 void AppendVector(value::ValueView list, std::string* out);
-// {"name":{"S":"text"},…}
-void AppendItem(value::MapView item, std::string* out);
+// {"name":{"S":"text"},…}. The attribute `vector`, if there is one, is written by AppendVector.
+void AppendItem(value::MapView item, std::string* out, std::string_view vector = {});
 
 }  // namespace holdfast::json

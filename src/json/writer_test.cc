@@ -39,6 +39,20 @@ TEST(Writer, NumbersHaveTheFormsOfAwsAnswers) {
   EXPECT_EQ(integer, "-9223372036854775808");
 }
 
+// An index holds floats: what comes back are their digits, not those of a double or of the table's item.
+TEST(Writer, ScoresAndVectorsOfASearchAreFloats) {
+  SearchResult result;
+  static_cast<Item&>(result.item) =
+      Item{{"n", 1}, {"v", AttributeValue::List({1, 0.1, -0.6, 16777216})}, {"w", AttributeValue::List({1})}};
+  result.item.vector_attribute = "v";
+  result.score = 0.4F;
+  std::string text;
+  Write(result, &text);
+  EXPECT_EQ(text,
+            R"({"Item":{"n":{"N":"1"},"v":{"L":[{"N":"1.0"},{"N":"0.1"},{"N":"-0.6"},{"N":"16777216.0"}]},)"
+            R"("w":{"L":[{"N":"1"}]}},"Score":0.4})");
+}
+
 TEST(Writer, StructsLeaveOutWhatIsNotSet) {
   PutItemResponse response;
   std::string json;

@@ -150,17 +150,21 @@ Error IndexNotFound(const std::string& name, const TableSchema& schema) {
                "Requested resource not found: Index: " + name + " not found for table: " + schema.name);
 }
 
-// What an index to be created must not meet: its own name, or another one in the making.
-Status CheckCreatable(const std::string& name, TableSchema* schema) {
-  if (FindIndex(schema, name) != schema->indexes.end()) {
-    return ValidationError("Attempting to create an index which already exists: " + name);
-  }
-  for (const IndexSchema& index : schema->indexes) {
-    if (index.status == IndexStatus::kCreating || index.allocating) {
+// One index is made or deleted at a time: none but `name` may be in the making.
+Status CheckNoneInTheMaking(const std::string& name, const TableSchema& schema) {
+  for (const IndexSchema& index : schema.indexes) {
+    if (index.name != name && (index.status == IndexStatus::kCreating || index.allocating)) {
       return Error(ErrorCode::kLimitExceeded, std::string(kOneAtATime));
     }
   }
   return Ok{};
+}
+
+Status CheckCreatable(const std::string& name, TableSchema* schema) {
+  if (FindIndex(schema, name) != schema->indexes.end()) {
+    return ValidationError("Attempting to create an index which already exists: " + name);
+  }
+  return CheckNoneInTheMaking(name, *schema);
 }
 
 std::vector<AttributeDefinition> DefinitionsIn(const UpdateTableRequest& request) {
@@ -187,6 +191,7 @@ Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRe
   auto index = FindIndex(schema, name);
   if (index == schema->indexes.end() || !index->is_global()) return IndexNotFound(name, *schema);
   if (update.delete_action) {
+    HF_CHECK_OK(CheckNoneInTheMaking(name, *schema));
     schema->indexes.erase(index);
     return Ok{};
   }
@@ -226,11 +231,7 @@ Status ChangeVectorIndex(const VectorIndexUpdate& update, const UpdateTableReque
         "phase. Retry deletion during backfilling phase or when the index is active. Table: " +
             schema->name + " Index: " + name);
   }
-  for (const IndexSchema& index : schema->indexes) {
-    if (index.status == IndexStatus::kCreating && index.name != name) {
-      return Error(ErrorCode::kLimitExceeded, std::string(kOneAtATime));
-    }
-  }
+  HF_CHECK_OK(CheckNoneInTheMaking(name, *schema));
   schema->indexes.erase(doomed);
   return Ok{};
 }

@@ -141,5 +141,15 @@ TEST(Number, NearestFloatIsTheCorrectlyRoundedOne) {
   }
 }
 
+// A float that leaves an index as text and is read again must be the same float.
+TEST(Number, FloatsHaveDecimalsThatReadBack) {
+  for (float value : {0.0F, 1.0F, 0.1F, -0.6F, 16777216.0F, 1e-5F, 3.4028235e38F, 1e-45F, -1.17549435e-38F}) {
+    std::string encoded;
+    Number::FromFloat(value).Encode(&encoded);
+    EXPECT_EQ(NearestFloat(encoded), value) << value;
+  }
+  EXPECT_EQ(Number::FromFloat(0.1F).ToString(), "0.1");
+}
+
 }  // namespace
 }  // namespace holdfast::value
