@@ -173,12 +173,13 @@ std::string TextOf(Number number) {
 }
 
 template <class Request>
-void SetCondition(const SearchConfig& config, std::optional<ExpressionValues> values, Request* request) {
+void SetCondition(const SearchConfig& config, const std::optional<ExpressionValues>& values,
+                  Request* request) {
   request->table_name = config.table;
   request->index_name = config.index;
   request->top_k = config.top_k;
   if (!config.where.empty()) request->search_condition_expression = config.where;
-  request->expression_attribute_values = std::move(values);
+  request->expression_attribute_values = values;
 }
 
 Status Run(const SearchConfig& config) {
@@ -192,7 +193,7 @@ Status Run(const SearchConfig& config) {
   HF_TRY(SearchVector vector, VectorFrom(db.get(), config));
   if (config.threshold) {
     SimilaritySearchRequest request;
-    SetCondition(config, std::move(values), &request);
+    SetCondition(config, values, &request);
     request.vector = std::move(vector);
     request.threshold = *config.threshold;
     HF_TRY(SimilaritySearchResponse response, db->SimilaritySearch(request));
@@ -202,7 +203,7 @@ Status Run(const SearchConfig& config) {
     return Ok{};
   }
   SearchVectorsRequest request;
-  SetCondition(config, std::move(values), &request);
+  SetCondition(config, values, &request);
   request.search_vector = std::move(vector);
   HF_TRY(SearchVectorsResponse response, db->SearchVectors(request));
   if (config.json) return PrintJson(response), OkStatus();

@@ -162,6 +162,14 @@ Item WithVector(const Item& item, const std::string& attribute, const std::vecto
   return Item::FromFlat(writer.TakeMap());
 }
 
+// Whether results must bring their vectors along.
+bool AsksForVector(const IndexSchema& index, const expression::Projection* projection) {
+  if (projection == nullptr || !ProjectsVector(index)) return false;
+  const auto& paths = projection->tree().paths();
+  return std::any_of(paths.begin(), paths.end(),
+                     [&](const expression::Path& path) { return path[0].name == index.vector->attribute; });
+}
+
 SearchResult ResultFrom(engine::VectorHit hit, const IndexSchema& index,
                         const expression::Projection* projection) {
   SearchResult result;
@@ -171,11 +179,7 @@ SearchResult ResultFrom(engine::VectorHit hit, const IndexSchema& index,
     static_cast<Item&>(result.item) = std::move(hit.item);
     return result;
   }
-  const auto& paths = projection->tree().paths();
-  bool asked = std::any_of(paths.begin(), paths.end(), [&](const expression::Path& path) {
-    return path[0].name == index.vector->attribute;
-  });
-  if (asked && ProjectsVector(index)) hit.item = WithVector(hit.item, index.vector->attribute, hit.vector);
+  if (!hit.vector.empty()) hit.item = WithVector(hit.item, index.vector->attribute, hit.vector);
   static_cast<Item&>(result.item) = projection->Apply(value::MapView(hit.item));
   return result;
 }
@@ -188,13 +192,15 @@ Result<SearchVectorsResponse> Perform(Context& context, const SearchVectorsReque
   HF_TRY(const IndexSchema* index, OpenIndex(ref, request.index_name));
   HF_TRY(engine::VectorQuery query, QueryFrom(request, parsed, *index));
   HF_CHECK_OK(CheckProjectionPaths(*ref.schema, PointerTo(parsed.projection)));
+  query.with_vectors = AsksForVector(*index, PointerTo(parsed.projection));
   HF_TRY(std::vector<engine::VectorHit> hits, context.engine->SearchVectors(ref.table, *index, query));
 
   // What was read of the index for the answer: AWS's own figure varies from call to call.
   size_t read_bytes = 0, answer_bytes = 0;
   SearchVectorsResponse response;
   for (engine::VectorHit& hit : hits) {
-    read_bytes += hit.item.SizeBytes() + index->vector->attribute.size() + 4 * hit.vector.size();
+    read_bytes += hit.item.SizeBytes() + index->vector->attribute.size() +
+                  4 * static_cast<size_t>(index->vector->dimensions);
     response.search_results.push_back(ResultFrom(std::move(hit), *index, PointerTo(parsed.projection)));
     answer_bytes += response.search_results.back().item.SizeBytes();
   }

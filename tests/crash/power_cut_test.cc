@@ -80,6 +80,9 @@ class PowerCut {
     options.options.ttl_sweep_millis = 20;
     options.file_system = disk_;
     if (seed_ % 2 == 0) options.write_buffer_bytes = 128 << 10;  // cuts meet flushes and compactions too
+    // And graphs that grow, and snapshots of them.
+    options.vector_graph_min = 8;
+    options.vector_snapshot_changes = 40;
     auto opened = engine::Engine::Open(options);
     ASSERT_TRUE(opened.has_value()) << "seed " << seed_ << ": " << opened.error().ToString();
     engine_ = *std::move(opened);
@@ -92,6 +95,12 @@ class PowerCut {
     request.key_schema = {{"p", KeyType::kHash}};
     request.attribute_definitions = {{"p", ScalarAttributeType::kString},
                                      {"g", ScalarAttributeType::kString}};
+    request.vector_indexes = {{{.index_name = "by_w",
+                                .vector_attribute = {"w"},
+                                .dimensions = 3,
+                                .distance_function = DistanceFunction::kEuclidean,
+                                .projection = {.projection_type = ProjectionType::kKeysOnly},
+                                .search_schema = {{{"g", SearchSchemaElementType::kInlineFilter}}}}}};
     request.global_secondary_indexes = {{.index_name = "by_g",
                                          .key_schema = {{"g", KeyType::kHash}, {"p", KeyType::kRange}},
                                          .projection = {.projection_type = ProjectionType::kAll}}};
@@ -164,6 +173,7 @@ class PowerCut {
       Item item{{"p", Text(KeyName(writer, key))},
                 {"g", Text("g" + std::to_string((*random)() % 3))},
                 {"v", state.tried.number},
+                {"w", AttributeValue::List({state.tried.number, key, (*random)() % 100})},
                 {"pad", Text(std::string((*random)() % 2000, 'x'))}};
       Item name{{"p", Text(KeyName(writer, key))}};
       if (keys.size() > 1) {

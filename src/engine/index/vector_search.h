@@ -19,7 +19,7 @@ struct VectorQuery {
     std::string value;
   };
   std::vector<Filter> filters;
-  bool with_vectors = true;
+  bool with_vectors = false;  // hits bring their vectors along
 };
 
 struct VectorHit {

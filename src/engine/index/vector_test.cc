@@ -249,7 +249,7 @@ TEST_F(VectorTest, SearchesGiveProjectedItemsOfOnePartitionNearestFirst) {
     Write(pk, Item{{"pk", pk}, {"tenant", tenant}, {"vector", AttributeValue::List({x, 1, 0, 0, 0})}});
   };
   put("a", "one", 5), put("b", "one", 1), put("c", "two", 5), put("d", "one", -5);
-  VectorQuery query{.vector = {5, 1, 0, 0, 0}, .top_k = 2};
+  VectorQuery query{.vector = {5, 1, 0, 0, 0}, .top_k = 2, .with_vectors = true};
   query.partition = std::string(1, static_cast<char>(value::Type::kString)) + "one";
   auto hits = Search("tenants", query);
   ASSERT_EQ(hits.size(), 2u);
