@@ -84,7 +84,13 @@ size_t ValueSize(ValueView value) {
     case Type::kList: {
       ContainerView elements = value.entries();
       size_t size = 3 + elements.size();
-      for (uint32_t i = 0; i < elements.size(); ++i) size += ValueSize(ValueView(elements.Entry(i)));
+      elements.VisitAll([&](uint32_t, ByteView entry) {
+        ValueView element(entry);
+        // Numbers and texts, the usual elements, without a call.
+        size += element.type() >= Type::kNumber && element.type() <= Type::kBinary ? entry.size() - 1
+                                                                                   : ValueSize(element);
+        return true;
+      });
       return size;
     }
     case Type::kMap: {

@@ -65,12 +65,28 @@ class ContainerView {
     uint32_t begin = i == 0 ? 0 : End(i - 1);
     return {entries_ + begin, End(i) - begin};
   }
+  // Calls `visit(i, entry)` for each, while it returns true: cheaper than asking for one after the other.
+  // Returns whether all were visited.
+  template <class Visit>
+  bool VisitAll(const Visit& visit) const {
+    uint32_t begin = 0;
+    for (uint32_t i = 0; i < count_; ++i) {
+      uint32_t end = End(i);
+      if (!visit(i, ByteView(entries_ + begin, end - begin))) return false;
+      begin = end;
+    }
+    return true;
+  }
 
  private:
   uint32_t Load(const char* p) const {
+    // Each width by itself: a memcpy of a length known only at run time would be a call.
     if (width_ == 1) return static_cast<uint8_t>(*p);
+    uint16_t low = 0;
+    std::memcpy(&low, p, 2);
+    if (width_ == 2) return low;
     uint32_t value = 0;
-    std::memcpy(&value, p, width_);
+    std::memcpy(&value, p, 4);
     return value;
   }
   uint32_t End(uint32_t i) const { return Load(base_ + 1 + width_ + static_cast<size_t>(i) * width_); }

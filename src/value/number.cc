@@ -343,10 +343,8 @@ float NearestFloat(ByteView encoded) {
   return negative ? -nearest : nearest;
 }
 
-bool FitsFloat(ByteView encoded) {
-  int header = static_cast<uint8_t>(encoded[0]);
-  int exponent = (header < kZeroHeader ? ~header & 0xff : header) - kExponentBias;
-  return exponent <= 19 || (exponent == 20 && std::isfinite(NearestFloat(encoded)));
+bool FitsFloatBarely(ByteView encoded) {
+  return std::isfinite(NearestFloat(encoded));
 }
 
 void AppendNumberText(ByteView encoded, std::string* out) {

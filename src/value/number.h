@@ -58,8 +58,13 @@ bool IsEncodedNumber(ByteView bytes);
 
 // The float nearest to an encoded number; an infinity when it is too large for one.
 float NearestFloat(ByteView encoded);
+bool FitsFloatBarely(ByteView encoded);
 // Whether that is finite.
-bool FitsFloat(ByteView encoded);
+inline bool FitsFloat(ByteView encoded) {
+  // By the first byte, where that decides: the exponent, of which 19 means below 10^38.
+  auto header = static_cast<uint8_t>(encoded[0]);
+  return (header >= 255 - (192 + 19) && header <= 192 + 19) || FitsFloatBarely(encoded);
+}
 
 // An encoded number as canonical text, without building a Number first.
 void AppendNumberText(ByteView encoded, std::string* out);

@@ -26,8 +26,10 @@ std::string StorageKey(std::string_view memory_key) {
   return std::string(memory_key.substr(fields)).append(memory_key.substr(0, fields));
 }
 
-// What an item has to do with the index, in views of the item. Empty when it is not in the index.
-struct Membership {
+}  // namespace
+
+// What an item has to do with the index, in views of the item.
+struct LiveVectors::Membership {
   value::ValueView vector;
   ByteView partition;
   std::vector<std::optional<std::string_view>> filters;
@@ -37,7 +39,8 @@ struct Membership {
   }
 };
 
-std::optional<Membership> MembershipOf(const IndexSchema& index, const StoredItem& item) {
+std::optional<LiveVectors::Membership> LiveVectors::MembershipOf(const IndexSchema& index,
+                                                                 const StoredItem& item) {
   value::MapView view = item.view();
   auto vector = VectorOf(*index.vector, view);
   if (!vector) return std::nullopt;
@@ -54,8 +57,6 @@ std::optional<Membership> MembershipOf(const IndexSchema& index, const StoredIte
   }
   return membership;
 }
-
-}  // namespace
 
 LiveVectors::LiveVectors(const IndexSchema& index, size_t graph_min) : graph_min_(graph_min) {
   Reset(index);
@@ -87,14 +88,19 @@ bool LiveVectors::Same(const IndexSchema& index, const StoredItem* old, const St
 
 void LiveVectors::Apply(const IndexSchema& index, ByteView item_key, const StoredItem* old,
                         const StoredItem* now, uint64_t number) {
-  if (Same(index, old, now)) return;
+  std::optional<Membership> before, after;
+  if (old != nullptr) before = MembershipOf(index, *old);
+  if (now != nullptr) after = MembershipOf(index, *now);
+  if (before == after) return;
   changes.fetch_add(1, std::memory_order_relaxed);
-  Set(index, item_key, now, number);
+  Set(item_key, after, number);
 }
 
 void LiveVectors::Set(const IndexSchema& index, ByteView item_key, const StoredItem* now, uint64_t number) {
-  std::optional<Membership> membership;
-  if (now != nullptr) membership = MembershipOf(index, *now);
+  Set(item_key, now != nullptr ? MembershipOf(index, *now) : std::nullopt, number);
+}
+
+void LiveVectors::Set(ByteView item_key, const std::optional<Membership>& membership, uint64_t number) {
   std::string key = MemoryKey(item_key);
   if (!membership) {
     index_->Remove(number, key);

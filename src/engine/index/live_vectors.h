@@ -54,6 +54,11 @@ class LiveVectors {
   bool incomplete() const { return incomplete_.load(std::memory_order_relaxed); }
 
  private:
+  struct Membership;
+  // Empty when the item is not in the index.
+  static std::optional<Membership> MembershipOf(const IndexSchema& index, const StoredItem& item);
+  void Set(ByteView item_key, const std::optional<Membership>& membership, uint64_t number);
+
   const size_t graph_min_;
   std::unique_ptr<vector::Index> index_;
   std::atomic<bool> incomplete_{false};

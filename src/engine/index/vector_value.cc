@@ -9,6 +9,18 @@ namespace holdfast::engine {
 using value::Type;
 using value::ValueView;
 
+namespace {
+
+// What ValueSize gives for a list of numbers, whose elements' bytes, tags included, are all there is to add.
+size_t SizeOfVector(ValueView value) {
+  value::ContainerView elements = value.entries();
+  if (elements.empty()) return 3;
+  ByteView last = elements.Entry(elements.size() - 1);
+  return 3 + static_cast<size_t>(last.data() + last.size() - elements.Entry(0).data());
+}
+
+}  // namespace
+
 VectorFault CheckVector(ValueView value, int64_t dimensions) {
   using Kind = VectorFault::Kind;
   if (value.type() != Type::kList) return {.kind = Kind::kNotAList};
@@ -16,19 +28,23 @@ VectorFault CheckVector(ValueView value, int64_t dimensions) {
   if (elements.size() != static_cast<uint64_t>(dimensions)) {
     return {.kind = Kind::kWrongSize, .size = elements.size()};
   }
-  for (uint32_t i = 0; i < elements.size(); ++i) {
-    ValueView element(elements.Entry(i));
-    if (element.type() == Type::kNumber && value::FitsFloat(element.payload())) continue;
-    return {.kind = Kind::kNotANumber, .position = i, .type = element.type()};
-  }
-  return {};
+  VectorFault fault;
+  elements.VisitAll([&](uint32_t i, ByteView entry) {
+    ValueView element(entry);
+    if (element.type() == Type::kNumber && value::FitsFloat(element.payload())) return true;
+    fault = {.kind = Kind::kNotANumber, .position = i, .type = element.type()};
+    return false;
+  });
+  return fault;
 }
 
 std::vector<float> ReadVector(ValueView value) {
   value::ContainerView elements = value.entries();
   std::vector<float> vector(elements.size());
-  for (uint32_t i = 0; i < elements.size(); ++i)
-    vector[i] = value::NearestFloat(ValueView(elements.Entry(i)).payload());
+  elements.VisitAll([&](uint32_t i, ByteView entry) {
+    vector[i] = value::NearestFloat(ValueView(entry).payload());
+    return true;
+  });
   return vector;
 }
 
@@ -48,7 +64,7 @@ size_t BilledSize(const TableSchema& table, value::MapView item, size_t size) {
       counted |= table.indexes[k].vector && table.indexes[k].vector->attribute == vector->attribute;
     if (counted) continue;
     if (auto value = VectorOf(*vector, item))
-      size = size - value::ValueSize(*value) + static_cast<size_t>(4 * vector->dimensions);
+      size = size - SizeOfVector(*value) + static_cast<size_t>(4 * vector->dimensions);
   }
   return size;
 }
