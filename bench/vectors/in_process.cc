@@ -10,8 +10,8 @@
 #include <string>
 #include <thread>
 
-#include "data.h"
 #include "hnswlib_peer.h"
+#include "vector/clustered.h"
 #include "vector/index.h"
 
 namespace holdfast::bench {
@@ -37,7 +37,7 @@ struct Data {
 
 Data Generate(const Settings& settings) {
   Data data;
-  ClusteredVectors source(settings.dimensions, settings.clusters, settings.spread, 42);
+  vector::ClusteredVectors source(settings.dimensions, settings.clusters, settings.spread, 42);
   data.vectors.reserve(settings.count * settings.dimensions);
   for (size_t i = 0; i < settings.count; ++i) data.clusters.push_back(source.Append(&data.vectors));
   for (size_t i = 0; i < settings.queries; ++i) source.Append(&data.queries);
@@ -194,7 +194,6 @@ int Main(const Settings& settings) {
 
   // A third of all is replaced by new vectors of the same kind.
   start = Clock::now();
-  ClusteredVectors more(settings.dimensions, settings.clusters, settings.spread, 43);
   for (size_t i = 0; i < settings.count; ++i) {
     if (i % 10 >= 3) continue;
     std::vector<float> fresh(

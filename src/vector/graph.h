@@ -82,8 +82,8 @@ class Graph {
  private:
   static constexpr uint64_t kNoEntry = UINT64_MAX;
   static constexpr size_t kStripes = 1024;
-  static constexpr size_t kAhead = 4;      // rows fetched while one is compared, by measurement
-  static constexpr float kPatience = 400;  // slots considered before the share of those taken means something
+  static constexpr size_t kAhead = 4;    // rows fetched while one is compared, by measurement
+  static constexpr float kPatience = 6;  // acceptances to be expected before their lack means something
 
   float Distance(const CodedQuery& query, const SlotRow& row) const {
     int32_t dot = kernels_->dot_i8(query.bytes, row.code(), CodeBytes(slots_->dimensions()));
@@ -138,12 +138,14 @@ bool Graph::SearchLevel(const CodedQuery& query, Candidate from, uint32_t level,
   frontier.push_back(from);
   if (accept(slots_->row(from.slot))) nearest.push_back(from);
   size_t visits = 1;
-  float considered = 1, accepted = 1;  // near enough to be kept; kept
+  float considered = 0, accepted = 0;  // near enough to be kept; kept
   while (!frontier.empty()) {
     Candidate at = frontier.front();
     if (nearest.size() >= limits.ef && nearest.front() < at) break;
     if (visits > limits.visits_max) return false;
-    if (considered > kPatience && accepted < limits.share * considered / 4) return false;
+    // Far fewer pass here than everywhere: what passes is elsewhere, where links need not lead.
+    float expected = limits.share * considered;
+    if (limits.share < 1 && expected >= kPatience && accepted < expected / 4) return false;
     std::pop_heap(frontier.begin(), frontier.end(), farther);
     frontier.pop_back();
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace holdfast::bench {
+namespace holdfast::vector {
 
 // Normally distributed around `clusters` centres. `spread` is the distance of a point from its centre against
 // the distance of the centres from one another.
@@ -42,4 +42,4 @@ class ClusteredVectors {
   std::vector<float> centres_;
 };
 
-}  // namespace holdfast::bench
+}  // namespace holdfast::vector
