@@ -94,7 +94,7 @@ class ItemWriter::Run {
     if (options_.wait == storage::Wait::kNever)
       return Error(ErrorCode::kWouldBlock, "vectors are being indexed");
     auto over = static_cast<int64_t>(backlog - limits::kVectorBacklogFree);
-    std::this_thread::sleep_for(std::min(std::chrono::microseconds(over / 20), kVectorDelayMax));
+    std::this_thread::sleep_for(std::min(std::chrono::microseconds(over / 50), kVectorDelayMax));
     return Ok{};
   }
 
