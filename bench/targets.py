@@ -46,12 +46,13 @@ def command(name, port, directory):
         "dynoxide, in memory": dynoxide,
         "dynalite": ["node", str(modules / "dynalite" / "cli.js"), "--port", str(port), "--createTableMs", "0"],
         "bare epoll": [BUILD / "bench" / "holdfast_ceiling", str(port)],
+        "hnswlib": [BUILD / "bench" / "holdfast_bench_hnswlib", "--port", str(port)],
     }[name], directory
 
 
 class Target:
-    def __init__(self, name, directory=None):
-        self.name, self.port = name, free_port()
+    def __init__(self, name, directory=None, flags=(), start_seconds_max=60):
+        self.name, self.port, self.flags, self.start_seconds_max = name, free_port(), flags, start_seconds_max
         self.directory = directory or tempfile.mkdtemp(prefix="holdfast-bench-")
         self.start()
 
@@ -59,9 +60,9 @@ class Target:
         """Returns the seconds until it answered."""
         words, where = command(self.name, self.port, self.directory)
         begun = time.monotonic()
-        self.process = subprocess.Popen([str(word) for word in words], cwd=where, stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([str(word) for word in [*words, *self.flags]], cwd=where, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while time.monotonic() < begun + 60:
+        while time.monotonic() < begun + self.start_seconds_max:
             try:
                 with socket.create_connection(("127.0.0.1", self.port), timeout=5) as client:
                     client.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
@@ -72,9 +73,9 @@ class Target:
             time.sleep(0.0005)
         raise AssertionError(f"{self.name} did not start")
 
-    def load(self, workload, **flags):
-        """Runs the load generator and returns what it measured; nothing when a peer refuses such requests."""
-        words = [BUILD / "bench" / "holdfast_load", "--port", self.port, "--pid", self.process.pid, "--workload", workload]
+    def load(self, workload, program="holdfast_load", **flags):
+        """Runs a load generator and returns what it measured; nothing when a peer refuses such requests."""
+        words = [BUILD / "bench" / program, "--port", self.port, "--pid", self.process.pid, "--workload", workload]
         for flag, value in flags.items():
             words += [f"--{flag}", value]
         if self.name == "bare epoll":
@@ -99,6 +100,24 @@ class Target:
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1024
         raise AssertionError("no VmRSS")
+
+    def cpu_seconds(self):
+        after_name = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait_idle(self):
+        """Until the work that it does for itself, such as growing a graph, is done."""
+        before = -1.0
+        while (now := self.cpu_seconds()) - before > 0.05:
+            before = now
+            time.sleep(1)
+
+    def terminate(self):
+        """Asks it to stop, and returns the seconds that it took."""
+        begun = time.monotonic()
+        self.process.terminate()
+        self.process.wait()
+        return time.monotonic() - begun
 
     def kill(self):
         self.process.kill()

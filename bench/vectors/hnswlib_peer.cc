@@ -50,11 +50,12 @@ void HnswlibPeer::SetEf(size_t ef) {
   impl_->index.setEf(ef);
 }
 
-std::vector<size_t> HnswlibPeer::Search(const float* query, size_t k) const {
-  auto found = impl_->index.searchKnn(Normalised(query, impl_->dimensions).data(), k);
-  std::vector<size_t> labels(found.size());
-  for (size_t i = found.size(); i-- > 0; found.pop()) labels[i] = found.top().second;
-  return labels;
+std::vector<HnswlibPeer::Found> HnswlibPeer::Search(const float* query, size_t k) const {
+  auto nearest = impl_->index.searchKnn(Normalised(query, impl_->dimensions).data(), k);
+  std::vector<Found> found(nearest.size());
+  for (size_t i = found.size(); i-- > 0; nearest.pop())
+    found[i] = {nearest.top().second, nearest.top().first};
+  return found;
 }
 
 }  // namespace holdfast::bench

@@ -14,8 +14,12 @@ class HnswlibPeer {
   // Vectors are normalised here, as hnswlib wants them for cosine.
   void Build(const std::vector<float>& vectors, int threads);
   void SetEf(size_t ef);
-  // Labels, nearest first.
-  std::vector<size_t> Search(const float* query, size_t k) const;
+  struct Found {
+    size_t label;
+    float distance;
+  };
+  // Nearest first.
+  std::vector<Found> Search(const float* query, size_t k) const;
 
  private:
   struct Impl;

@@ -10,23 +10,22 @@
 #include <string>
 #include <thread>
 
+#include "data.h"
 #include "hnswlib_peer.h"
-#include "vector/clustered.h"
 #include "vector/index.h"
 
 namespace holdfast::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr size_t kTop = 10;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-struct Settings {
-  size_t count = 100'000, dimensions = 1024, clusters = 1000, queries = 1000, ef = 0, ef_construction = 200;
-  double spread = 0.6, profile = 0;
+struct Settings : Shape {
+  size_t queries = 1000, ef = 0, ef_construction = 200;
+  double profile = 0;
   bool peer = false;
 };
 
@@ -37,16 +36,11 @@ struct Data {
 
 Data Generate(const Settings& settings) {
   Data data;
-  vector::ClusteredVectors source(settings.dimensions, settings.clusters, settings.spread, 42);
+  ClusteredVectors source = settings.Vectors();
   data.vectors.reserve(settings.count * settings.dimensions);
   for (size_t i = 0; i < settings.count; ++i) data.clusters.push_back(source.Append(&data.vectors));
   for (size_t i = 0; i < settings.queries; ++i) source.Append(&data.queries);
   return data;
-}
-
-std::string KeyOf(size_t i) {
-  std::string key = std::to_string(i);
-  return std::string(8 - key.size(), '0') + key;
 }
 
 using Found = std::vector<std::vector<std::string>>;
@@ -184,8 +178,8 @@ int Main(const Settings& settings) {
       peer.SetEf(ef);
       Run run = Measure(settings.queries, [&](size_t i) {
         std::vector<std::string> keys;
-        for (size_t label : peer.Search(&data.queries[i * settings.dimensions], kTop))
-          keys.push_back(KeyOf(label));
+        for (const HnswlibPeer::Found& found : peer.Search(&data.queries[i * settings.dimensions], kTop))
+          keys.push_back(KeyOf(found.label));
         return keys;
       });
       Report(("hnswlib, ef " + std::to_string(ef)).c_str(), run, exact.found);
@@ -217,25 +211,21 @@ int main(int argc, char** argv) {
   holdfast::bench::Settings settings;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
-    auto number = [&] { return i + 1 < argc ? std::strtod(argv[++i], nullptr) : 0; };
-    if (flag == "--count")
-      settings.count = static_cast<size_t>(number());
-    else if (flag == "--dimensions")
-      settings.dimensions = static_cast<size_t>(number());
-    else if (flag == "--clusters")
-      settings.clusters = static_cast<size_t>(number());
-    else if (flag == "--queries")
-      settings.queries = static_cast<size_t>(number());
-    else if (flag == "--spread")
-      settings.spread = number();
-    else if (flag == "--profile")
-      settings.profile = number();
-    else if (flag == "--ef")
-      settings.ef = static_cast<size_t>(number());
-    else if (flag == "--ef-construction")
-      settings.ef_construction = static_cast<size_t>(number());
-    else if (flag == "--peer")
+    if (flag == "--peer") {
       settings.peer = true;
+      continue;
+    }
+    double value = i + 1 < argc ? std::strtod(argv[++i], nullptr) : 0;
+    if (flag == "--queries")
+      settings.queries = static_cast<size_t>(value);
+    else if (flag == "--profile")
+      settings.profile = value;
+    else if (flag == "--ef")
+      settings.ef = static_cast<size_t>(value);
+    else if (flag == "--ef-construction")
+      settings.ef_construction = static_cast<size_t>(value);
+    else
+      settings.Take(flag, value);
   }
   return holdfast::bench::Main(settings);
 }
