@@ -265,7 +265,7 @@ void Engine::ResumeUnfinished() {
 View Engine::NewView(Reads reads) const {
   std::shared_ptr<const Published> published = committer_->published();
   if (published->snapshot == nullptr && reads == Reads::kMany) {
-    auto fixed = std::make_shared<Published>(*published);
+    auto fixed = std::make_shared<Published>(committer_->Ended());
     fixed->snapshot = kv_->TakeSnapshot();
     return View(std::move(fixed));
   }

@@ -59,8 +59,8 @@ class View {
  public:
   explicit View(std::shared_ptr<const Published> published) : published_(std::move(published)) {}
   const storage::Snapshot* snapshot() const { return published_->snapshot.get(); }
-  // Every commit up to here is in it.
-  uint64_t number() const { return published_->number; }
+  // Which commits it has.
+  const Published& commits() const { return *published_; }
 
  private:
   std::shared_ptr<const Published> published_;

@@ -228,8 +228,8 @@ std::vector<Slot> Index::Everything(const Query& query, const Plan& plan) const 
   return all;
 }
 
-bool Index::Accepts(const SlotRow& row, const Plan& plan, uint64_t as_of) const {
-  if (!row.VisibleAt(as_of)) return false;
+bool Index::Accepts(const SlotRow& row, const Plan& plan, const AsOf& as_of) const {
+  if (!row.IsVisible(as_of)) return false;
   for (auto [position, id] : plan.filter_ids) {
     if (row.info->filters()[position] != id) return false;
   }
@@ -237,7 +237,7 @@ bool Index::Accepts(const SlotRow& row, const Plan& plan, uint64_t as_of) const 
 }
 
 void Index::Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan,
-                 uint64_t as_of, std::vector<Candidate>* found) const {
+                 const AsOf& as_of, std::vector<Candidate>* found) const {
   constexpr size_t kAhead = 3;
   size_t row_bytes = sizeof(SlotRow) + CodeBytes(options_.dimensions);
   auto prefetch = [&](size_t i) {
@@ -468,6 +468,7 @@ void Index::Sweep(Partition* partition, uint64_t published, int threads) {
   std::vector<Slot> swept(linked.begin(), linked.end());
   swept.insert(swept.end(), unlinked.begin(), unlinked.end());
   dead_ -= swept.size();
+  forgotten_.store(published, std::memory_order_release);
   Retire(partition, swept);
 }
 

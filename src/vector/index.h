@@ -3,7 +3,7 @@
 //   Index index({.dimensions = 1024, .metric = Metric::kCosine, .filters = 1});
 //   index.Put(commit_number, {.key = "a", .vector = floats, .filters = {"en"}});
 //   index.Tend(published, threads);                             // now and then, from one thread
-//   index.Search({.vector = floats, .k = 10, .as_of = published});
+//   index.Search({.vector = floats, .k = 10, .as_of = {published}});
 //
 // What a search returns. A search as of commit number n sees exactly the vectors whose Put is at or below n
 // and that no later Put or Remove of the same key, at or below n, has ended. How it finds the nearest of
@@ -74,7 +74,7 @@ struct Query {
     std::string_view value;
   };
   std::vector<Filter> filters;
-  uint64_t as_of = kNever - 1;
+  AsOf as_of;
   bool with_vectors = false;  // hits bring their floats
 };
 
@@ -111,6 +111,10 @@ class Index {
   bool Tend(uint64_t published, int threads);
 
   // Whether the newest commit sees exactly this entry.
+  // Vectors that a commit up to this one ended may have been forgotten. A search that does not see all of
+  // these commits, when this is asked after it, may have missed some.
+  uint64_t forgotten() const { return forgotten_.load(std::memory_order_acquire); }
+
   bool Holds(const Entry& entry) const;
   IndexStats stats() const;
   // Vectors waiting for the graph: whoever writes faster than it grows should slow down.
@@ -166,9 +170,9 @@ class Index {
   Plan MakePlan(const Query& query) const;
   // Everything that may pass: for when the graph does not do.
   std::vector<Slot> Everything(const Query& query, const Plan& plan) const;
-  bool Accepts(const SlotRow& row, const Plan& plan, uint64_t as_of) const;
-  void Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan, uint64_t as_of,
-            std::vector<Candidate>* found) const;
+  bool Accepts(const SlotRow& row, const Plan& plan, const AsOf& as_of) const;
+  void Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan,
+            const AsOf& as_of, std::vector<Candidate>* found) const;
   // Settles candidates by their floats. `*tied` tells that what was left out may be as near as what is in.
   std::vector<Hit> Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates,
                           const Query& query, bool complete, bool* tied) const;
@@ -192,6 +196,7 @@ class Index {
   std::map<std::string, std::unique_ptr<Partition>, std::less<>> partitions_ HF_GUARDED_BY(mu_);
   std::vector<Partition*> partition_by_id_ HF_GUARDED_BY(mu_);
   std::deque<Partition*> work_ HF_GUARDED_BY(mu_);
+  std::atomic<uint64_t> forgotten_{0};
   std::shared_ptr<int> epoch_ HF_GUARDED_BY(mu_);  // held by each search for as long as it runs
   std::deque<Retired> retired_ HF_GUARDED_BY(mu_);
   size_t dead_ HF_GUARDED_BY(mu_) = 0;

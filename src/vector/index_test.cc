@@ -188,7 +188,7 @@ TEST(Index, ASearchSeesItsCommit) {
   fixture.Put("mine", {north, "", {}});
   auto find = [&](uint64_t as_of) -> std::optional<float> {
     for (const Hit& hit : fixture.index.Search(
-             {.vector = north.data(), .k = 101, .partition = "", .filters = {}, .as_of = as_of})) {
+             {.vector = north.data(), .k = 101, .partition = "", .filters = {}, .as_of = {as_of}})) {
       if (hit.key == "mine") return hit.score;
     }
     return std::nullopt;
@@ -200,6 +200,29 @@ TEST(Index, ASearchSeesItsCommit) {
   EXPECT_EQ(find(before + 2), std::nullopt);
   fixture.index.Tend(before, 1);  // nothing of what is not published may move
   EXPECT_FLOAT_EQ(*find(before), 2);
+}
+
+// Commits end in any order: one that is under way hides neither those before it nor those after it.
+TEST(Index, ASearchSeesPastCommitsThatAreUnderWay) {
+  Fixture fixture({});
+  std::vector<float> vector = fixture.RandomVector();
+  for (const char* key : {"a", "b", "c"}) fixture.Put(key, {vector, "", {}});
+  uint64_t last = fixture.number;
+  auto keys = [&](const AsOf& as_of) {
+    std::string found;
+    for (const Hit& hit : fixture.index.Search(
+             {.vector = vector.data(), .k = 3, .partition = "", .filters = {}, .as_of = as_of})) {
+      found += hit.key;
+    }
+    return found;
+  };
+  std::vector<uint64_t> under_way{last - 1};
+  EXPECT_EQ(keys({last}), "abc");
+  EXPECT_EQ(keys({last, under_way}), "ac");
+  fixture.Remove("a");
+  under_way.push_back(last + 1);
+  EXPECT_EQ(keys({last + 1, under_way}), "ac");
+  EXPECT_EQ(keys({last + 1}), "bc");
 }
 
 TEST(Index, EqualScoresComeInOrderOfKeyWhereverTheyAre) {
@@ -445,7 +468,7 @@ TEST(Index, SearchesDuringWritesFindWhatStays) {
       std::mt19937_64 random(static_cast<uint64_t>(r));
       while (!stop) {
         size_t i = random() % fixed.size();
-        Query query{.vector = fixed[i].data(), .k = 5, .partition = "", .filters = {}, .as_of = published};
+        Query query{.vector = fixed[i].data(), .k = 5, .partition = "", .filters = {}, .as_of = {published}};
         if (random() % 2 == 0) query.filters = {{0, "stays"}};
         auto hits = fixture.index.Search(query);
         ASSERT_FALSE(hits.empty());

@@ -2,17 +2,19 @@
 // written. A slot has a row (what belongs to it, then its code), its floats, and its links in the graph.
 //
 // Life of a slot: Allocate, fill, Publish at a commit number; End at a later one; Free when nobody can reach
-// it any more. A reader of commit number n sees the slots with born <= n < died. What Allocate's caller fills
-// does not change until Free.
+// it any more. A reader sees the slots that are born of a commit that it sees and not ended by one (AsOf).
+// What Allocate's caller fills does not change until Free.
 //
 // Thread safety: Allocate and Free want one caller at a time; everything else may be called from any thread
 // for slots that it has reached (through a graph, a list or a map that a release-acquire pair protects).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,6 +25,18 @@ namespace holdfast::vector {
 using Slot = uint32_t;
 inline constexpr Slot kNoSlot = std::numeric_limits<Slot>::max();
 inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+
+// Which commits a reader sees: those up to `newest`, but for a few that were under way.
+struct AsOf {
+  uint64_t newest = kNever - 1;
+  std::span<const uint64_t> except = {};  // in order
+
+  bool Has(uint64_t commit) const {
+    if (commit > newest) return false;
+    return except.empty() || commit < except.front() ||
+           !std::binary_search(except.begin(), except.end(), commit);
+  }
+};
 
 // A list of slots that readers walk while one writer changes it. Readers may see old and new elements mixed;
 // each is a slot that was or is linked.
@@ -58,8 +72,9 @@ struct alignas(64) SlotRow {
 
   const int8_t* code() const { return reinterpret_cast<const int8_t*>(this + 1); }
   int8_t* code() { return reinterpret_cast<int8_t*>(this + 1); }
-  bool VisibleAt(uint64_t number) const {
-    return born.load(std::memory_order_acquire) <= number && number < died.load(std::memory_order_acquire);
+  bool IsVisible(const AsOf& as_of) const {
+    return as_of.Has(born.load(std::memory_order_acquire)) &&
+           !as_of.Has(died.load(std::memory_order_acquire));
   }
 };
 static_assert(sizeof(SlotRow) == 64);

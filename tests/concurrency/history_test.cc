@@ -310,6 +310,115 @@ TEST_P(Concurrency, WriteSkewIsImpossible) {
   }
 }
 
+// --- vectors ---
+
+class Vectors : public Concurrency {
+ protected:
+  void SetUp() override {
+    Concurrency::SetUp();
+    CreateTableRequest table{.table_name = "vectors"};
+    table.billing_mode = BillingMode::kPayPerRequest;
+    table.key_schema = {{"p", KeyType::kHash}};
+    table.attribute_definitions = {{"p", ScalarAttributeType::kString}, {"g", ScalarAttributeType::kNumber}};
+    table.vector_indexes = {{{.index_name = "near",
+                              .vector_attribute = {"w"},
+                              .dimensions = kDimensions,
+                              .distance_function = DistanceFunction::kEuclidean,
+                              .projection = {.projection_type = ProjectionType::kKeysOnly},
+                              .search_schema = {{{"g", SearchSchemaElementType::kInlineFilter}}}}}};
+    ASSERT_TRUE(db_->CreateTable(table).has_value());
+  }
+
+  static std::vector<float> RandomVector(std::mt19937_64* random) {
+    std::vector<float> vector(kDimensions);
+    for (float& element : vector) element = static_cast<float>((*random)() % 1'000'000);
+    return vector;
+  }
+  static Item WithVector(const std::string& name, const std::vector<float>& vector, int64_t group) {
+    std::vector<AttributeValue> elements;
+    for (float element : vector) elements.emplace_back(static_cast<int64_t>(element));
+    return {{"p", name}, {"g", group}, {"w", AttributeValue::List(std::move(elements))}};
+  }
+  void PutVector(const std::string& name, const std::vector<float>& vector, int64_t group) {
+    ASSERT_TRUE(db_->PutItem({.table_name = "vectors", .item = WithVector(name, vector, group)}).has_value());
+  }
+  void PutMany(int count) {
+    std::mt19937_64 random(count);
+    for (int i = 0; i < count; i += 25) {
+      BatchWriteItemRequest batch;
+      for (int k = i; k < i + 25; ++k) {
+        batch.request_items["vectors"].push_back(
+            {.put_request = PutRequest{WithVector("other" + std::to_string(k), RandomVector(&random), 0)}});
+      }
+      ASSERT_TRUE(db_->BatchWriteItem(batch).has_value());
+    }
+  }
+  std::vector<SearchResult> Nearest(const std::vector<float>& vector, int64_t top_k,
+                                    std::optional<int64_t> group = {}) {
+    SearchVectorsRequest request{
+        .table_name = "vectors", .index_name = "near", .search_vector = vector, .top_k = top_k};
+    if (group) {
+      request.search_condition_expression = "g = :g";
+      request.expression_attribute_values = {{":g", *group}};
+    }
+    auto found = db_->SearchVectors(request);
+    EXPECT_TRUE(found.has_value()) << found.error().ToString();
+    return found->search_results;
+  }
+
+  static constexpr int kDimensions = 8;
+};
+
+// Whoever was told that a vector is written, replaced or gone finds it so, whatever others are about: with
+// few vectors, and with a graph that grows meanwhile.
+TEST_P(Vectors, WritersFindTheirOwnLastWrite) {
+  for (int others : {0, 3500}) {
+    PutMany(others);
+    InParallel([&](int thread) {
+      std::mt19937_64 random(thread);
+      std::string name = "own" + std::to_string(thread);
+      for (int i = 0; i < 300 && !HasFailure(); ++i) {
+        std::vector<float> vector = RandomVector(&random);
+        PutVector(name, vector, 0);
+        auto found = Nearest(vector, 1);
+        ASSERT_EQ(found.size(), 1u) << i;
+        EXPECT_EQ(found[0].item.Get("p")->AsText(), name) << i;
+        EXPECT_EQ(found[0].score, 0) << i;
+        if (i % 3 != 0) continue;
+        ASSERT_TRUE(db_->DeleteItem({.table_name = "vectors", .key = Key(name)}).has_value());
+        for (const SearchResult& result : Nearest(vector, 1)) {
+          EXPECT_NE(result.item.Get("p")->AsText(), name) << i;
+        }
+      }
+    });
+  }
+}
+
+// A filter must hold for what is shown, even for an item that is just leaving the group; and one that stays
+// must not be missed because another leaves.
+TEST_P(Vectors, ResultsPassTheirFilterWhileItemsChangeGroups) {
+  const std::vector<float> centre(kDimensions, 0), near(kDimensions, 1), far(kDimensions, 2);
+  PutVector("stays", far, 1);
+  for (int thread = 0; thread < kThreads; ++thread) PutVector("moves" + std::to_string(thread), near, 1);
+  InParallel([&](int thread) {
+    for (int i = 0; i < 300 && !HasFailure(); ++i) {
+      if (thread % 2 == 0) {
+        PutVector("moves" + std::to_string(thread), near, i % 2);
+        continue;
+      }
+      bool stays = false;
+      for (const SearchResult& result : Nearest(centre, 100, 1)) {
+        EXPECT_EQ(result.item.Get("g")->AsInt64(), 1);
+        stays |= result.item.Get("p")->AsText() == "stays";
+      }
+      EXPECT_TRUE(stays);
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, Vectors, testing::Values("memory", "disk"),
+                         [](const auto& info) { return std::string(info.param); });
+
 INSTANTIATE_TEST_SUITE_P(Stores, Concurrency, testing::Values("memory", "disk"),
                          [](const auto& info) { return std::string(info.param); });
 

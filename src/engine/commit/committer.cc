@@ -31,7 +31,7 @@ Committer::Committer(storage::Kv* kv, const base::Clock* clock, const base::Log*
       published_number_(first_number - 1) {
   auto published = std::make_shared<Published>();
   if (waits_for_sync_) published->snapshot = kv_->TakeSnapshot();
-  published->number = first_number - 1;
+  published->number = published->newest = first_number - 1;
   published_ = std::move(published);
   bool syncs = kv_->capabilities().durable && options_.durability != Durability::kNone;
   if (syncs) thread_ = std::thread([this] { Run(); });
@@ -70,11 +70,21 @@ void Committer::End(const Stamp& stamp) {
     }
     safe = LowestInFlight() - 1;
   }
-  if (!waits_for_sync_) Publish(nullptr, safe);
+  if (!waits_for_sync_) Publish({.snapshot = nullptr, .number = safe, .newest = safe, .in_flight = {}});
 }
 
 uint64_t Committer::LowestInFlight() const {
   return in_flight_.empty() ? next_number_ : in_flight_first_;
+}
+
+Published Committer::Ended() const {
+  base::MutexLock lock(&number_mu_);
+  Published ended{
+      .snapshot = nullptr, .number = LowestInFlight() - 1, .newest = next_number_ - 1, .in_flight = {}};
+  for (size_t i = 0; i < in_flight_.size(); ++i) {
+    if (in_flight_[i]) ended.in_flight.push_back(in_flight_first_ + i);
+  }
+  return ended;
 }
 
 bool Committer::IsPublished() const {
@@ -133,9 +143,9 @@ CommitStats Committer::stats() const {
   return {groups_.load(), answers_.load(), sync_micros_.load(), queue_size_.load()};
 }
 
-void Committer::Publish(std::shared_ptr<const storage::Snapshot> snapshot, uint64_t number) {
-  auto next = std::make_shared<Published>();
-  next->snapshot = std::move(snapshot);
+void Committer::Publish(Published state) {
+  uint64_t number = state.number;
+  auto next = std::make_shared<Published>(std::move(state));
   std::shared_ptr<const Published>
       previous;  // let go outside the lock: releasing a snapshot takes RocksDB's mutex
   {
@@ -171,15 +181,10 @@ void Committer::Run() {
 
 // The order of the steps is the whole point: see I-1 to I-4.
 void Committer::SyncOnce(DurabilityWaiter* waiters) {
-  uint64_t number;
-  {
-    base::MutexLock lock(&number_mu_);
-    number = LowestInFlight() - 1;
-  }
+  Published ended = Ended();
   Status synced = ReadOnlyError();
   if (!failed_.load(std::memory_order_acquire)) {
-    std::shared_ptr<const storage::Snapshot> snapshot;
-    if (waits_for_sync_) snapshot = kv_->TakeSnapshot();
+    if (waits_for_sync_) ended.snapshot = kv_->TakeSnapshot();
     int64_t started = base::SteadyMicros();
     synced = kv_->Sync();
     sync_micros_.fetch_add(static_cast<uint64_t>(base::SteadyMicros() - started), std::memory_order_relaxed);
@@ -189,7 +194,7 @@ void Committer::SyncOnce(DurabilityWaiter* waiters) {
       failed_.store(true, std::memory_order_release);
       synced = ReadOnlyError();
     } else if (waits_for_sync_) {
-      Publish(std::move(snapshot), number);
+      Publish(std::move(ended));
     }
   }
   uint64_t answered = 0;

@@ -56,6 +56,9 @@ struct Stamp {
 struct Published {
   std::shared_ptr<const storage::Snapshot> snapshot;  // null: the newest state is safe
   uint64_t number = 0;                                // every commit up to here is in it
+  // So is every later one up to `newest`, but for these, in order, which were under way: of them some may be.
+  uint64_t newest = 0;
+  std::vector<uint64_t> in_flight;
 };
 
 struct CommitterOptions {
@@ -93,6 +96,8 @@ class Committer {
   Status CheckWritable() const;
 
   std::shared_ptr<const Published> published() const;
+  // The commits that have ended by now; a snapshot taken after this call has them all.
+  Published Ended() const;
   // The newest number given out.
   uint64_t begun_number() const { return begun_.load(std::memory_order_acquire); }
   // Called with the new published number after each publication, from whichever thread published. Set before
@@ -104,7 +109,7 @@ class Committer {
  private:
   void Run();
   void SyncOnce(DurabilityWaiter* waiters);
-  void Publish(std::shared_ptr<const storage::Snapshot> snapshot, uint64_t number);
+  void Publish(Published state);
   uint64_t LowestInFlight() const HF_REQUIRES(number_mu_);
 
   storage::Kv* const kv_;

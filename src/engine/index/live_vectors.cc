@@ -118,7 +118,8 @@ bool LiveVectors::Matches(const IndexSchema& index, ByteView item_key, const Sto
   return index_->Holds({MemoryKey(item_key), floats.data(), membership->partition, membership->filters});
 }
 
-std::vector<LiveVectors::Found> LiveVectors::Search(const VectorQuery& query, uint64_t as_of) const {
+std::vector<LiveVectors::Found> LiveVectors::Search(const VectorQuery& query,
+                                                    const vector::AsOf& as_of) const {
   vector::Query asked{.vector = query.vector.data(),
                       .k = query.top_k,
                       .partition = query.partition,

@@ -42,7 +42,7 @@ class LiveVectors {
     std::vector<float> vector;
     float score;
   };
-  std::vector<Found> Search(const VectorQuery& query, uint64_t as_of) const;
+  std::vector<Found> Search(const VectorQuery& query, const vector::AsOf& as_of) const;
 
   vector::Index& index() { return *index_; }
   const vector::Index& index() const { return *index_; }

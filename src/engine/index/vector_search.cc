@@ -1,14 +1,29 @@
 #include "engine/index/vector_search.h"
 
+#include <algorithm>
+
 #include "engine/engine.h"
 #include "engine/index/live_vectors.h"
 
 namespace holdfast::engine {
 namespace {
 
-// Times a search is done again because an item that it found was deleted in a commit that its view has, but
-// that was not yet published: rare, and rarer each time.
+// Times a search is done again because its view and the vectors do not go together: an item that it found was
+// changed in a commit that was under way when the view was taken and that it has all the same, or vectors
+// that it should have seen were forgotten since. Rare, and rarer each time.
 constexpr int kAttempts = 4;
+
+// Whether what the index stores of an item is what was asked for.
+bool Passes(const IndexSchema& index, const VectorQuery& query, value::MapView entry) {
+  auto has = [&](const KeyAttribute& attribute, const std::string& wanted) {
+    auto value = entry.Find(attribute.name);
+    return value && value->bytes() == wanted;
+  };
+  return (index.partition.empty() || has(index.partition[0], query.partition)) &&
+         std::all_of(query.filters.begin(), query.filters.end(), [&](const VectorQuery::Filter& filter) {
+           return has(index.vector->filters[filter.position], filter.value);
+         });
+}
 
 }  // namespace
 
@@ -22,7 +37,9 @@ Result<std::vector<VectorHit>> Engine::SearchVectors(const TablePtr& table, cons
   std::vector<VectorHit> hits;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     View view = NewView(Reads::kMany);
-    std::vector<LiveVectors::Found> all = live->Search(query, view.number());
+    std::vector<LiveVectors::Found> all =
+        live->Search(query, {view.commits().newest, view.commits().in_flight});
+    bool forgotten = live->index().forgotten() > view.commits().number;
     hits.clear();
     for (LiveVectors::Found& found : all) {
       std::string key, stored;
@@ -30,11 +47,14 @@ Result<std::vector<VectorHit>> Engine::SearchVectors(const TablePtr& table, cons
       key += found.item_key;
       HF_TRY(bool there,
              kv_->Get(storage::Space::kIndexes, key, view.snapshot(), storage::Wait::kMayBlock, &stored));
-      if (!there) continue;
+      if (!there || !Passes(index, query, DecodeStored(stored).view())) continue;
       stored.erase(0, stored.size() - DecodeStored(stored).flat.size());
       hits.push_back({Item::FromFlat(std::move(stored)), std::move(found.vector), found.score});
     }
-    if (hits.size() == all.size()) break;
+    if (hits.size() == all.size() && !forgotten) return hits;
+    if (table->dropped || table->LiveIndex(index.id) == nullptr) {
+      return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+    }
   }
   return hits;
 }

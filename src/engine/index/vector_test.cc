@@ -44,7 +44,7 @@ class VectorTest : public testing::Test {
     engine_.reset();
     EngineOptions options{.seed = 1, .manual_housekeeping = true};
     options.options.directory = directory_;
-    options.options.durability = Durability::kNone;
+    options.options.durability = durability_;
     options.vector_graph_min = 60;
     options.vector_snapshot_changes = snapshot_changes_;
     auto opened = Engine::Open(options);
@@ -124,6 +124,7 @@ class VectorTest : public testing::Test {
 
   std::string directory_;
   uint64_t snapshot_changes_ = 150;
+  Durability durability_ = Durability::kNone;
   std::mt19937_64 random_{7};
   std::unique_ptr<Engine> engine_;
   TablePtr table_;
@@ -241,6 +242,27 @@ TEST_F(VectorTest, AWatchAndAVectorIndexShareTheLog) {
   Churn(200);
   Open();
   ExpectSound();
+}
+
+// A commit that takes its time must not hide later ones, or a client would not find what it was just told it
+// has written.
+TEST_F(VectorTest, WhatWasAnsweredIsFoundWhileAnEarlierCommitIsUnderWay) {
+  for (Durability durability : {Durability::kSync, Durability::kInterval, Durability::kNone}) {
+    durability_ = durability;
+    Open();
+    if (table_ == nullptr) Create({Index("plain", false)});
+    auto search = [&] { return Search("plain", {.vector = {1, 2, 3, 4, 5}, .top_k = 1}); };
+    Stamp slow = engine_->committer().Begin();
+    Write("own", Item{{"pk", "own"}, {"vector", AttributeValue::List({1, 2, 3, 4, 5})}});
+    ASSERT_TRUE(engine_->committer().WaitDurable());
+    auto hits = search();
+    ASSERT_EQ(hits.size(), 1u) << static_cast<int>(durability);
+    EXPECT_EQ(hits[0].score, 0);
+    Write("own", std::nullopt);
+    ASSERT_TRUE(engine_->committer().WaitDurable());
+    EXPECT_TRUE(search().empty());
+    engine_->committer().End(slow);
+  }
 }
 
 TEST_F(VectorTest, SearchesGiveProjectedItemsOfOnePartitionNearestFirst) {
