@@ -19,6 +19,9 @@ constexpr size_t kDeadShare = 5;
 // much.
 constexpr size_t kWalkCost = 3;
 
+// In fewer dimensions many more vectors are as near as codes can tell than a walk keeps.
+constexpr size_t kGraphDimensionsMin = 4;
+
 // Of the bound on a code's error.
 constexpr float kLikelyError = 0.25F;
 
@@ -95,11 +98,26 @@ Index::Partition* Index::PartitionNamed(std::string_view name) {
   return partitions_.emplace(std::string(name), std::move(partition)).first->second.get();
 }
 
-uint32_t Index::FilterId(Partition* partition, size_t position, std::string_view value) {
-  FilterValues& values = partition->filters[position];
-  auto [at, is_new] = values.ids.try_emplace(std::string(value), values.lists.size() + 1);
-  if (is_new) values.lists.push_back(std::make_unique<FilterValue>());
-  return at->second;
+uint32_t Index::FilterId(FilterValues* values, std::string_view value) {
+  if (auto known = values->ids.find(value); known != values->ids.end()) return known->second;
+  if (values->free.empty()) {
+    values->lists.push_back(std::make_unique<FilterValue>());
+    values->free.push_back(static_cast<uint32_t>(values->lists.size()));
+  }
+  uint32_t id = values->free.back();
+  values->free.pop_back();
+  FilterValue& fresh = *values->lists[id - 1];
+  fresh.name = value;
+  values->ids.emplace(fresh.name, id);
+  return id;
+}
+
+void Index::FreeIfUnused(FilterValues* values, uint32_t id) {
+  FilterValue& value = *values->lists[id - 1];
+  if (!value.slots.empty()) return;
+  values->ids.erase(value.name);
+  value = {};
+  values->free.push_back(id);
 }
 
 void Index::Queue(Partition* partition) {
@@ -140,7 +158,7 @@ bool Index::Put(uint64_t number, const Entry& entry) {
   std::vector<uint32_t> filters(options_.filters, 0);
   for (size_t i = 0; i < filters.size(); ++i) {
     if (!entry.filters[i]) continue;
-    filters[i] = FilterId(partition, i, *entry.filters[i]);
+    filters[i] = FilterId(&partition->filters[i], *entry.filters[i]);
     partition->filters[i].lists[filters[i] - 1]->slots.push_back(slot);
   }
   row.partition = partition->id;
@@ -186,7 +204,7 @@ Index::Plan Index::MakePlan(const Query& query) const {
   const std::vector<Slot>* narrowest = nullptr;
   for (const Query::Filter& filter : query.filters) {
     const FilterValues& values = partition.filters[filter.position];
-    auto id = values.ids.find(std::string(filter.value));
+    auto id = values.ids.find(filter.value);
     if (id == values.ids.end()) {
       plan.none = true;
       return plan;
@@ -391,10 +409,10 @@ bool Index::Tend(uint64_t published, int threads) {
 
 bool Index::TendPartition(Partition* partition, uint64_t published, int threads) {
   Sweep(partition, published, threads);
-  if (exact_) return false;
   {
     base::WriterLock lock(&mu_);
     if (partition->graph == nullptr) {
+      if (exact_ || options_.dimensions < kGraphDimensionsMin) return false;
       if (partition->tail.size() <= options_.graph_min) return false;
       partition->graph =
           std::make_unique<Graph>(&slots_, options_.metric, &kernels_, options_.ef_construction);
@@ -450,6 +468,7 @@ void Index::Sweep(Partition* partition, uint64_t published, int threads) {
     if (!linked.empty()) nodes = partition->nodes;
   }
   if (unlinked.empty() && linked.empty()) return;
+  forgotten_.store(published, std::memory_order_release);
   auto is_dead = [&](Slot slot) { return linked.contains(slot); };
   if (!linked.empty()) {
     partition->graph->Remove(nodes, is_dead, [&](size_t count, const std::function<void(size_t)>& work) {
@@ -468,7 +487,6 @@ void Index::Sweep(Partition* partition, uint64_t published, int threads) {
   std::vector<Slot> swept(linked.begin(), linked.end());
   swept.insert(swept.end(), unlinked.begin(), unlinked.end());
   dead_ -= swept.size();
-  forgotten_.store(published, std::memory_order_release);
   Retire(partition, swept);
 }
 
@@ -479,9 +497,10 @@ void Index::Retire(Partition* partition, const std::vector<Slot>& slots) {
     for (Slot slot : slots) {
       if (uint32_t id = slots_.row(slot).info->filters()[position]; id != 0) touched.insert(id);
     }
+    FilterValues& values = partition->filters[position];
     for (uint32_t id : touched) {
-      std::erase_if(partition->filters[position].lists[id - 1]->slots,
-                    [&](Slot slot) { return gone.contains(slot); });
+      std::erase_if(values.lists[id - 1]->slots, [&](Slot slot) { return gone.contains(slot); });
+      FreeIfUnused(&values, id);
     }
   }
   retired_.push_back({epoch_, slots});
@@ -512,7 +531,7 @@ bool Index::Holds(const Entry& entry) const {
     uint32_t id = row.info->filters()[i];
     if ((id != 0) != entry.filters[i].has_value()) return false;
     if (id == 0) continue;
-    auto named = partition.filters[i].ids.find(std::string(*entry.filters[i]));
+    auto named = partition.filters[i].ids.find(*entry.filters[i]);
     if (named == partition.filters[i].ids.end() || named->second != id) return false;
   }
   return std::equal(entry.vector, entry.vector + options_.dimensions, slots_.floats(found->second));

@@ -5,10 +5,11 @@
 //   index.Tend(published, threads);                             // now and then, from one thread
 //   index.Search({.vector = floats, .k = 10, .as_of = {published}});
 //
-// What a search returns. A search as of commit number n sees exactly the vectors whose Put is at or below n
-// and that no later Put or Remove of the same key, at or below n, has ended. How it finds the nearest of
-// them:
-//  - few (no graph yet, or a filter that few pass): it compares all codes and settles the order by floats.
+// What a search returns. It sees exactly the vectors whose Put is of a commit that it sees and that no later
+// Put or Remove of the same key, of a commit that it sees, has ended; see also forgotten(). How it finds the
+// nearest of them:
+//  - few (no graph yet, or a filter that few pass), or in less than four dimensions: it compares all codes
+//  and settles the order by floats.
 //    This is exact: codes come with bounds, and whatever could be among the nearest is settled.
 //  - many: it walks the graph, accepting only what passes the filter, and scans the tail of vectors that are
 //    not in the graph yet. What comes out is nearly always the nearest; scores are exact.
@@ -54,7 +55,7 @@ struct IndexOptions {
 // May change while the index is in use.
 struct SearchOptions {
   size_t ef = 0;       // 0: chosen by size and k
-  bool exact = false;  // always scan, never build a graph
+  bool exact = false;  // always scan, never begin a graph
 };
 
 struct Entry {
@@ -110,11 +111,11 @@ class Index {
   // bounded amount of work; returns whether there is more.
   bool Tend(uint64_t published, int threads);
 
-  // Whether the newest commit sees exactly this entry.
   // Vectors that a commit up to this one ended may have been forgotten. A search that does not see all of
   // these commits, when this is asked after it, may have missed some.
   uint64_t forgotten() const { return forgotten_.load(std::memory_order_acquire); }
 
+  // Whether the newest commit sees exactly this entry.
   bool Holds(const Entry& entry) const;
   IndexStats stats() const;
   // Vectors waiting for the graph: whoever writes faster than it grows should slow down.
@@ -128,11 +129,13 @@ class Index {
   // The vectors that have one value of one filter attribute.
   struct FilterValue {
     std::vector<Slot> slots;
+    std::string name;  // empty: free for another value
   };
   // `Values` of one filter attribute. Id 0 means: the item has none.
   struct FilterValues {
-    std::unordered_map<std::string, uint32_t> ids;
-    std::vector<std::unique_ptr<FilterValue>> lists;  // id - 1
+    std::unordered_map<std::string_view, uint32_t> ids;  // of the names in `lists`
+    std::vector<std::unique_ptr<FilterValue>> lists;     // id - 1
+    std::vector<uint32_t> free;                          // ids of values that no vector has any more
   };
   struct Partition {
     uint32_t id = 0;
@@ -163,7 +166,10 @@ class Index {
   struct PreparedQuery;
 
   Partition* PartitionNamed(std::string_view name) HF_REQUIRES(mu_);
-  uint32_t FilterId(Partition* partition, size_t position, std::string_view value) HF_REQUIRES(mu_);
+  // Requires: the value is not empty. A search that still looks for the value that had the id before sees
+  // none of the vectors that get it now: their commits are later.
+  static uint32_t FilterId(FilterValues* values, std::string_view value);
+  static void FreeIfUnused(FilterValues* values, uint32_t id);
   void End(Slot slot, uint64_t number) HF_REQUIRES(mu_);
   void Queue(Partition* partition) HF_REQUIRES(mu_);
 
@@ -190,13 +196,13 @@ class Index {
   std::atomic<size_t> ef_{0};
   std::atomic<bool> exact_{false};
   std::atomic<size_t> backlog_{0};
+  std::atomic<uint64_t> forgotten_{0};
 
   mutable base::SharedMutex mu_;
   std::unordered_map<std::string_view, Slot> by_key_ HF_GUARDED_BY(mu_);  // keys live in their SlotInfo
   std::map<std::string, std::unique_ptr<Partition>, std::less<>> partitions_ HF_GUARDED_BY(mu_);
   std::vector<Partition*> partition_by_id_ HF_GUARDED_BY(mu_);
   std::deque<Partition*> work_ HF_GUARDED_BY(mu_);
-  std::atomic<uint64_t> forgotten_{0};
   std::shared_ptr<int> epoch_ HF_GUARDED_BY(mu_);  // held by each search for as long as it runs
   std::deque<Retired> retired_ HF_GUARDED_BY(mu_);
   size_t dead_ HF_GUARDED_BY(mu_) = 0;

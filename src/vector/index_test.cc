@@ -202,6 +202,23 @@ TEST(Index, ASearchSeesItsCommit) {
   EXPECT_FLOAT_EQ(*find(before), 2);
 }
 
+// Codes tell neighbours apart by their many dimensions. Where there are few, a vector that is there must be
+// found all the same.
+TEST(Index, VectorsOfFewDimensionsFindThemselves) {
+  for (size_t dimensions : {2, 3, 5}) {
+    Fixture fixture({.dimensions = dimensions, .metric = Metric::kCosine, .graph_min = 500});
+    for (size_t i = 0; i < 4000; ++i) fixture.Put(KeyOf(i), {fixture.RandomVector(), "", {}});
+    fixture.Settle();
+    size_t found = 0;
+    for (size_t i = 0; i < 4000; i += 20) {
+      auto hits = fixture.index.Search(
+          {.vector = fixture.model[KeyOf(i)].vector.data(), .k = 1, .partition = "", .filters = {}});
+      found += hits[0].score <= 1e-6F ? 1 : 0;
+    }
+    EXPECT_GE(found, 198u) << dimensions;
+  }
+}
+
 // Commits end in any order: one that is under way hides neither those before it nor those after it.
 TEST(Index, ASearchSeesPastCommitsThatAreUnderWay) {
   Fixture fixture({});
@@ -223,6 +240,17 @@ TEST(Index, ASearchSeesPastCommitsThatAreUnderWay) {
   under_way.push_back(last + 1);
   EXPECT_EQ(keys({last + 1, under_way}), "ac");
   EXPECT_EQ(keys({last + 1}), "bc");
+}
+
+// Backlog slows writers down: it has to shrink whatever way searches go.
+TEST(Index, TheGraphGrowsOnWhenSearchesBecomeExact) {
+  Fixture fixture({.graph_min = 50});
+  for (size_t i = 0; i < 100; ++i) fixture.Put(KeyOf(i), {fixture.RandomVector(), "", {}});
+  fixture.Settle();
+  fixture.index.SetSearchOptions({.exact = true});
+  for (size_t i = 100; i < 200; ++i) fixture.Put(KeyOf(i), {fixture.RandomVector(), "", {}});
+  fixture.Settle();
+  EXPECT_EQ(fixture.index.backlog(), 0u);
 }
 
 TEST(Index, EqualScoresComeInOrderOfKeyWhereverTheyAre) {
@@ -407,6 +435,30 @@ TEST(Snapshot, HoldsWhatItsCommitHeldAndGoesOn) {
 }
 
 // A damaged snapshot is refused, so that the index is made again; it never brings the program down.
+// Values of a filter come and go, times and names of sessions for instance: those that no vector has any more
+// must cost nothing.
+TEST(Snapshot, ForgetsFilterValuesThatNoVectorHas) {
+  IndexOptions options{.filters = 1, .graph_min = 50};
+  Fixture fixture(options);
+  std::vector<size_t> bytes;
+  for (size_t round = 0; round < 3; ++round) {
+    for (size_t i = 0; i < 2000; ++i) {
+      fixture.Put(KeyOf(i % 100), {fixture.RandomVector(), "", {"value" + std::to_string(round * 2000 + i)}});
+      if (i % 20 == 0) fixture.Settle();
+    }
+    Files files;
+    Save(&fixture.index, fixture.number, &files);
+    bytes.push_back(files.graph.size());
+    Fixture copy(options);
+    copy.model = fixture.model;
+    ASSERT_TRUE(Load(files, &copy.index).has_value());
+    copy.ExpectHoldsModel();
+    for (size_t i = 0; i < 100; ++i) copy.Put(KeyOf(i), {copy.RandomVector(), "", {"other" + KeyOf(i)}});
+    copy.ExpectHoldsModel();
+  }
+  EXPECT_LT(bytes[2], bytes[0] + bytes[0] / 4);
+}
+
 TEST(Snapshot, DamageIsNoticed) {
   IndexOptions options{.dimensions = 4, .filters = 1, .graph_min = 30};
   Fixture fixture(options);

@@ -110,8 +110,8 @@ SnapshotWriter::SnapshotWriter(Index* index, uint64_t number) : index_(index), n
                        .members = {}};
     if (copy.has_graph && !partition->graph->empty()) copy.entry = partition->graph->entry();
     for (const Index::FilterValues& values : partition->filters) {
-      std::vector<std::string> names(values.lists.size());
-      for (const auto& [name, id] : values.ids) names[id - 1] = name;
+      std::vector<std::string> names;
+      for (const auto& value : values.lists) names.push_back(value->name);
       copy.values.push_back(std::move(names));
     }
     auto add = [&](Slot slot) {
@@ -232,8 +232,13 @@ Status SnapshotReader::ReadGraph(const Source& source) {
     for (size_t i = 0; i < options.filters; ++i) {
       HF_TRY(uint32_t values, decoder.Number<uint32_t>());
       for (uint32_t v = 0; v < values; ++v) {
-        HF_TRY(std::string value, decoder.Text(kTextMax));
-        if (index_->FilterId(partition, i, value) != v + 1) return Damaged("a filter value comes twice");
+        HF_TRY(std::string name, decoder.Text(kTextMax));
+        Index::FilterValues& known = partition->filters[i];
+        known.lists.push_back(std::make_unique<Index::FilterValue>());
+        known.lists.back()->name = std::move(name);
+        if (known.lists.back()->name.empty()) continue;  // a free id
+        if (!known.ids.emplace(known.lists.back()->name, v + 1).second)
+          return Damaged("a filter value comes twice");
       }
     }
     HF_TRY(uint32_t member_count, decoder.Number<uint32_t>());
@@ -280,6 +285,9 @@ Status SnapshotReader::ReadGraph(const Source& source) {
         return Damaged("a key comes twice");
       }
       row.born.store(0, std::memory_order_release);
+    }
+    for (Index::FilterValues& known : partition->filters) {
+      for (uint32_t id = 1; id <= known.lists.size(); ++id) Index::FreeIfUnused(&known, id);
     }
     if (has_graph != 0) {
       partition->graph =

@@ -97,7 +97,7 @@ class PowerCut {
                                      {"g", ScalarAttributeType::kString}};
     request.vector_indexes = {{{.index_name = "by_w",
                                 .vector_attribute = {"w"},
-                                .dimensions = 3,
+                                .dimensions = 4,
                                 .distance_function = DistanceFunction::kEuclidean,
                                 .projection = {.projection_type = ProjectionType::kKeysOnly},
                                 .search_schema = {{{"g", SearchSchemaElementType::kInlineFilter}}}}}};
@@ -173,7 +173,7 @@ class PowerCut {
       Item item{{"p", Text(KeyName(writer, key))},
                 {"g", Text("g" + std::to_string((*random)() % 3))},
                 {"v", state.tried.number},
-                {"w", AttributeValue::List({state.tried.number, key, (*random)() % 100})},
+                {"w", AttributeValue::List({state.tried.number, key, writer, (*random)() % 100})},
                 {"pad", Text(std::string((*random)() % 2000, 'x'))}};
       Item name{{"p", Text(KeyName(writer, key))}};
       if (keys.size() > 1) {
