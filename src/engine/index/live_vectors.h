@@ -50,6 +50,8 @@ class LiveVectors {
   std::atomic<uint64_t> changes{0};
   // Whether changes are logged: from the first snapshot on. Read under the table's gate.
   std::atomic<bool> logged{false};
+  // Commits up to this one may not be. Belongs to the keeper.
+  uint64_t logged_after = 0;
   // There was no memory for a vector: searches would lie.
   bool incomplete() const { return incomplete_.load(std::memory_order_relaxed); }
 

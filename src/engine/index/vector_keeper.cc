@@ -19,6 +19,8 @@ constexpr uint64_t kSnapshotChangesMin = 4096;
 constexpr uint64_t kSnapshotShare = 10;
 // Files of floats before they are written anew as one.
 constexpr size_t kFloatsFilesMax = 12;
+// After a snapshot that failed: the disk may be full, and each attempt writes the whole graph.
+constexpr auto kSnapshotPause = std::chrono::seconds(30);
 
 std::string FileName(ObjectId index, uint64_t sequence, std::string_view kind) {
   return std::to_string(index) + "-" + std::to_string(sequence) + "." + std::string(kind);
@@ -62,10 +64,7 @@ VectorKeeper::~VectorKeeper() {
       LiveVectorsPtr live = table->LiveIndex(index.id);
       bool worth = live != nullptr && index.status == IndexStatus::kActive && live->changes > 0 &&
                    live->index().stats().vectors >= kSnapshotChangesMin;
-      if (!worth) continue;
-      if (Status saved = Snapshot(table, index, live.get()); !saved) {
-        HF_LOG(engine_->log(), kWarning, "vector snapshot failed", {"error", saved.error().ToString()});
-      }
+      if (worth) TrySnapshot(table, index, live.get());
     }
   }
 }
@@ -112,11 +111,7 @@ bool VectorKeeper::Work() {
       live->index().Tend(published, threads);
       // Only what moved counts: what is not yet published has to wait anyway.
       more |= live->index().backlog() > 0 && live->index().backlog() < before;
-      if (index.status != IndexStatus::kActive || !WantsSnapshot(*live)) continue;
-      if (Status saved = Snapshot(table, index, live.get()); !saved) {
-        HF_LOG(engine_->log(), kWarning, "vector snapshot failed", {"table", schema->name},
-               {"index", index.name}, {"error", saved.error().ToString()});
-      }
+      if (index.status == IndexStatus::kActive && WantsSnapshot(*live)) TrySnapshot(table, index, live.get());
     }
   }
   ForgetDropped();
@@ -129,8 +124,7 @@ void VectorKeeper::ForgetDropped() {
     if (!table->has_vectors) continue;
     for (const IndexSchema& index : table->schema()->indexes) there.insert(index.id);
   }
-  size_t gone =
-      std::erase_if(snapshots_, [&](const auto& snapshot) { return !there.contains(snapshot.first); });
+  size_t gone = std::erase_if(log_needs_, [&](const auto& needs) { return !there.contains(needs.first); });
   if (gone == 0) return;
   if (Status deleted = DeleteStrayFiles(); !deleted) {
     HF_LOG(engine_->log(), kWarning, "old vector snapshots stay", {"error", deleted.error().ToString()});
@@ -159,13 +153,17 @@ Status VectorKeeper::LoadIndex(const TablePtr& table, const IndexSchema& index, 
       HF_TRY(std::vector<std::string> changed, engine_->change_log().ChangedSince(*schema, manifest->number));
       HF_CHECK_OK(Refresh(index, changed, live));
       live->changes = changed.size();
-      snapshots_[index.id] = manifest->number;
+      log_needs_[index.id] = manifest->number;
       live->logged = true;
       return Ok{};
     }
     HF_LOG(engine_->log(), kWarning, "vector snapshot unusable; the index is made again",
            {"table", schema->name}, {"index", index.name}, {"error", read.error().ToString()});
     live->Reset(index);
+    // From here on changes are not logged: should the snapshot ever be readable again, it would be too old.
+    std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+    batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index.id));
+    HF_CHECK_OK(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
   }
   return Rebuild(*schema, index, live);
 }
@@ -229,7 +227,7 @@ Status VectorKeeper::Refresh(const IndexSchema& index, const std::vector<std::st
 // --- snapshots ---
 
 bool VectorKeeper::WantsSnapshot(const LiveVectors& live) const {
-  if (engine_->kv().files() == nullptr) return false;
+  if (engine_->kv().files() == nullptr || std::chrono::steady_clock::now() < snapshots_from_) return false;
   if (engine_->vector_snapshot_changes_ != 0) return live.changes >= engine_->vector_snapshot_changes_;
   uint64_t enough = std::max(kSnapshotChangesMin, live.index().stats().vectors / kSnapshotShare);
   // One that is being filled fast can wait until its graph has caught up, but not forever.
@@ -237,16 +235,29 @@ bool VectorKeeper::WantsSnapshot(const LiveVectors& live) const {
   return live.changes >= (busy ? 8 * enough : enough);
 }
 
+void VectorKeeper::TrySnapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
+  Status saved = Snapshot(table, index, live);
+  if (saved) return;
+  HF_LOG(engine_->log(), kWarning, "vector snapshot failed", {"table", table->schema()->name},
+         {"index", index.name}, {"error", saved.error().ToString()});
+  snapshots_from_ = std::chrono::steady_clock::now() + kSnapshotPause;
+  // What it left behind may be what fills the disk. Not when the log cannot be synced: then nobody knows
+  // which record the next start will find.
+  if (engine_->committer().CheckWritable()) static_cast<void>(DeleteStrayFiles());
+}
+
 Status VectorKeeper::Snapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
   storage::Files* files = engine_->kv().files();
   if (files == nullptr) return Ok{};
   HF_CHECK_OK(engine_->committer().CheckWritable());
-  if (!live->logged) StartLogging(table, live);
+  if (!live->logged) StartLogging(table, index.id, live);
   HF_CHECK_OK(engine_->committer().WaitDurable());
   uint64_t changes = live->changes;
   HF_TRY(std::optional<Manifest> previous, ReadManifest(index.id));
   Manifest manifest;
   manifest.number = engine_->committer().published()->number;
+  // A commit that was under way before logging began holds the number back: it will be there the next time.
+  if (manifest.number < live->logged_after) return Ok{};
   vector::SnapshotWriter writer(&live->index(), manifest.number);
   // Floats that were saved once stay where they are, until half of what the files hold is of no use any more.
   bool anew = !previous || previous->floats.size() >= kFloatsFilesMax ||
@@ -270,7 +281,7 @@ Status VectorKeeper::Snapshot(const TablePtr& table, const IndexSchema& index, L
   if (!written) return DeleteStrayFiles();
   writer.Done();
   live->changes -= changes;
-  snapshots_[index.id] = manifest.number;
+  log_needs_[index.id] = manifest.number;
   MoveLog(table);
   if (!previous) return Ok{};
   std::set<std::string> kept(manifest.floats.begin(), manifest.floats.end());
@@ -319,10 +330,13 @@ Result<bool> VectorKeeper::WriteManifest(const TablePtr& table, ObjectId index, 
   return true;
 }
 
-// Every write that began earlier has ended with the gate closed, and is in a snapshot as of any commit that
-// is published later; every later one is logged.
-void VectorKeeper::StartLogging(const TablePtr& table, LiveVectors* live) {
+// Every write that began earlier has ended with the gate closed, and is in a snapshot as of `logged_after` or
+// later; every later one is logged, and kept, for the first snapshot to build upon.
+void VectorKeeper::StartLogging(const TablePtr& table, ObjectId index, LiveVectors* live) {
+  log_needs_[index] = engine_->committer().published()->number;
+  MoveLog(table);
   base::WriterLock gate(&table->gate);
+  live->logged_after = engine_->committer().begun_number();
   live->logged = true;
 }
 
@@ -331,8 +345,8 @@ void VectorKeeper::MoveLog(const TablePtr& table) {
   uint64_t number = UINT64_MAX;
   for (const IndexSchema& index : schema->indexes) {
     // An index without a snapshot is made from the items: it needs no log.
-    auto snapshot = snapshots_.find(index.id);
-    if (snapshot != snapshots_.end()) number = std::min(number, snapshot->second);
+    auto needs = log_needs_.find(index.id);
+    if (needs != log_needs_.end()) number = std::min(number, needs->second);
   }
   if (number == UINT64_MAX) return;
   engine_->change_log().KeepAfter(schema->id, number);

@@ -45,6 +45,7 @@ class VectorKeeper {
   void Run();
   // Returns whether there is more to do.
   bool Work();
+  void TrySnapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
   Status LoadIndex(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
   Status ReadSnapshot(const Manifest& manifest, LiveVectors* live);
   Status Rebuild(const TableSchema& table, const IndexSchema& index, LiveVectors* live);
@@ -55,7 +56,7 @@ class VectorKeeper {
   Result<std::optional<Manifest>> ReadManifest(ObjectId index) const;
   // Returns false when the index has gone meanwhile.
   Result<bool> WriteManifest(const TablePtr& table, ObjectId index, const Manifest& manifest);
-  void StartLogging(const TablePtr& table, LiveVectors* live);
+  void StartLogging(const TablePtr& table, ObjectId index, LiveVectors* live);
   // Lets the log forget what every snapshot of the table has.
   void MoveLog(const TablePtr& table);
   Status DeleteStrayFiles();
@@ -68,8 +69,10 @@ class VectorKeeper {
   base::CondVar changed_;
   bool stop_ HF_GUARDED_BY(mu_) = false;
   uint64_t idle_rounds_ HF_GUARDED_BY(mu_) = 0;
-  uint64_t sequence_ = 0;                   // of file names; above every name there is
-  std::map<ObjectId, uint64_t> snapshots_;  // as of which commit, by index
+  uint64_t sequence_ = 0;  // of file names; above every name there is
+  // By index: what a later snapshot, or the one there is, needs of the log comes after this commit.
+  std::map<ObjectId, uint64_t> log_needs_;
+  std::chrono::steady_clock::time_point snapshots_from_;  // after one that failed, none for a while
   std::thread thread_;
 };
 

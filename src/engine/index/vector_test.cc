@@ -1,6 +1,7 @@
 // Vector indexes as the engine keeps them: equal to the items after any history, with stops, restarts and
 // lost snapshots in between.
 #include <gtest/gtest.h>
+#include <rocksdb/file_system.h>
 
 #include <filesystem>
 #include <fstream>
@@ -27,6 +28,23 @@ class Replace final : public ItemMutation {
   const std::optional<Item> item_;
 };
 
+// The disk, with something in the way of each new graph file of a snapshot.
+class HookedFiles final : public rocksdb::FileSystemWrapper {
+ public:
+  HookedFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+  const char* Name() const override { return "HookedFiles"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* context) override {
+    if (name.ends_with(".graph") && on_graph) {
+      if (rocksdb::IOStatus status = on_graph(); !status.ok()) return status;
+    }
+    return FileSystemWrapper::NewWritableFile(name, options, file, context);
+  }
+
+  std::function<rocksdb::IOStatus()> on_graph;  // set while nobody writes
+};
+
 class VectorTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -45,6 +63,7 @@ class VectorTest : public testing::Test {
     EngineOptions options{.seed = 1, .manual_housekeeping = true};
     options.options.directory = directory_;
     options.options.durability = durability_;
+    options.file_system = file_system_;
     options.vector_graph_min = 60;
     options.vector_snapshot_changes = snapshot_changes_;
     auto opened = Engine::Open(options);
@@ -125,6 +144,7 @@ class VectorTest : public testing::Test {
   std::string directory_;
   uint64_t snapshot_changes_ = 150;
   Durability durability_ = Durability::kNone;
+  std::shared_ptr<HookedFiles> file_system_ = std::make_shared<HookedFiles>();
   std::mt19937_64 random_{7};
   std::unique_ptr<Engine> engine_;
   TablePtr table_;
@@ -263,6 +283,72 @@ TEST_F(VectorTest, WhatWasAnsweredIsFoundWhileAnEarlierCommitIsUnderWay) {
     EXPECT_TRUE(search().empty());
     engine_->committer().End(slow);
   }
+}
+
+// The number of a snapshot can lag behind what was written before anything was logged: that must not be lost
+// between the two.
+TEST_F(VectorTest, TheFirstSnapshotHasEverythingThatWasNotLogged) {
+  Create({Index("plain", false)});
+  Stamp slow = engine_->committer().Begin();
+  Churn(400);
+  engine_->WaitForVectors();
+  engine_->committer().End(slow);
+  Open();
+  ExpectSound();
+  Churn(400);
+  engine_->WaitForVectors();
+  EXPECT_GT(SnapshotFiles(), 0u);
+}
+
+// Writes go on while the first snapshot is written, and so does housekeeping, which keeps no log for watches
+// that were closed: what the snapshot does not have must stay in the log all the same.
+TEST_F(VectorTest, TheLogIsKeptWhileTheFirstSnapshotIsWritten) {
+  Create({Index("plain", false)});
+  engine_->change_log().Open(table_, std::nullopt).value().reset();
+  file_system_->on_graph = [&] {
+    file_system_->on_graph = nullptr;
+    Write("late", Item{{"pk", "late"}, {"vector", AttributeValue::List({1, 2, 3, 4, 5})}});
+    EXPECT_TRUE(engine_->RunHousekeeping());
+    return rocksdb::IOStatus::OK();
+  };
+  Churn(400);
+  engine_->WaitForVectors();
+  ASSERT_GT(SnapshotFiles(), 0u);
+  Open();
+  ExpectSound();
+}
+
+// A snapshot that cannot be read today may be readable tomorrow; by then it is too old.
+TEST_F(VectorTest, ASnapshotThatWasPassedOverIsNeverUsed) {
+  Create({Index("plain", false)});
+  Churn(400);
+  engine_->WaitForVectors();
+  engine_.reset();
+  std::string files = directory_ + "/vectors", saved = directory_ + "-saved";
+  std::filesystem::rename(files, saved);
+  snapshot_changes_ = 100'000;  // no other comes in its place
+  Open();
+  ExpectSound();
+  Churn(50);
+  engine_.reset();
+  std::filesystem::rename(saved, files);
+  Open();
+  ExpectSound();
+}
+
+// On a full disk, attempt after attempt would keep it full.
+TEST_F(VectorTest, AFailedSnapshotLeavesNothingBehindAndIsNotTriedAgainAtOnce) {
+  Create({Index("plain", false)});
+  int attempts = 0;
+  file_system_->on_graph = [&] {
+    ++attempts;
+    return rocksdb::IOStatus::NoSpace();
+  };
+  Churn(400);
+  for (int i = 0; i < 3; ++i) engine_->WaitForVectors();
+  EXPECT_EQ(attempts, 1);
+  EXPECT_EQ(SnapshotFiles(), 0u);
+  ExpectSound();
 }
 
 TEST_F(VectorTest, SearchesGiveProjectedItemsOfOnePartitionNearestFirst) {
