@@ -1,7 +1,10 @@
 #include "wire/metrics.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
+
+#include "engine/index/live_vectors.h"
 
 namespace holdfast::wire {
 namespace {
@@ -69,6 +72,7 @@ std::string Metrics::Render(engine::Engine* engine) const {
   std::string out;
   RenderRequests(&out);
   RenderTables(engine, &out);
+  RenderVectors(engine, &out);
   RenderStorage(engine, &out);
   return out;
 }
@@ -137,6 +141,41 @@ void Metrics::RenderTables(engine::Engine* engine, std::string* out) {
   family("holdfast_items", "gauge", "Items, by table and index.", &Row::items);
   family("holdfast_item_bytes", "gauge", "Bytes of items by DynamoDB's size rule, by table and index.",
          &Row::bytes);
+}
+
+void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {
+  struct Row {
+    std::string labels;
+    vector::IndexStats stats;
+    int64_t skipped;
+  };
+  std::vector<Row> rows;
+  for (const engine::TablePtr& table : engine->catalog().All()) {
+    engine::SchemaPtr schema = table->schema();
+    for (const engine::IndexSchema& index : schema->indexes) {
+      engine::LiveVectorsPtr live = table->LiveIndex(index.id);
+      if (live == nullptr) continue;
+      int64_t skipped = table->tally.count.load() - table->IndexTally(index.id)->count.load();
+      rows.push_back({Label("table", schema->name) + "," + Label("index", index.name), live->index().stats(),
+                      std::max<int64_t>(0, skipped)});
+    }
+  }
+  auto family = [&](std::string_view name, std::string_view help, auto value) {
+    AppendType(name, "gauge", help, out);
+    for (const Row& row : rows) AppendSample(name, row.labels, static_cast<double>(value(row)), out);
+  };
+  family("holdfast_vectors", "Vectors, by table and index.",
+         [](const Row& row) { return row.stats.vectors; });
+  family("holdfast_vectors_waiting", "Vectors that wait for their place in a graph.",
+         [](const Row& row) { return row.stats.tail; });
+  family("holdfast_vectors_dead", "Vectors replaced or removed that still take up memory.",
+         [](const Row& row) { return row.stats.dead; });
+  family("holdfast_vector_memory_bytes", "Bytes of vectors and graphs in memory.",
+         [](const Row& row) { return row.stats.memory_bytes; });
+  family("holdfast_vector_graphs", "Partitions large enough for a graph.",
+         [](const Row& row) { return row.stats.graphs; });
+  family("holdfast_vector_skipped_items", "Items of the table that have no vector that the index takes.",
+         [](const Row& row) { return row.skipped; });
 }
 
 void Metrics::RenderStorage(engine::Engine* engine, std::string* out) {

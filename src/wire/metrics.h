@@ -52,6 +52,7 @@ class Metrics {
 
   void RenderRequests(std::string* out) const;
   static void RenderTables(engine::Engine* engine, std::string* out);
+  static void RenderVectors(engine::Engine* engine, std::string* out);
   static void RenderStorage(engine::Engine* engine, std::string* out);
 
   const std::vector<std::string_view> names_;
