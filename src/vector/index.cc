@@ -22,8 +22,11 @@ constexpr size_t kWalkCost = 3;
 // In fewer dimensions many more vectors are as near as codes can tell than a walk keeps.
 constexpr size_t kGraphDimensionsMin = 4;
 
-// Of the bound on a code's error.
-constexpr float kLikelyError = 0.25F;
+// The share of the bound on a code's error that an error hardly ever exceeds: errors of single dimensions
+// cancel, the better the more there are.
+float LikelyError(size_t dimensions) {
+  return std::clamp(4 / std::sqrt(static_cast<float>(dimensions)), 0.25F, 1.0F);
+}
 
 // 64-byte aligned room for a code.
 class CodeBuffer {
@@ -279,9 +282,8 @@ std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candid
                                const Query& query, bool complete, bool* tied) const {
   const size_t k = query.k;
   *tied = false;
-  // What a walk brings is not certain anyway: there the likely error will do, of which the bound is many
-  // times the size, as errors of single dimensions nearly always cancel.
-  float share = complete ? 1.0F : kLikelyError;
+  // What a walk brings is not certain anyway: there the likely error will do.
+  float share = complete ? 1.0F : LikelyError(options_.dimensions);
   auto bound = [&](const Candidate& candidate) {
     const SlotRow& row = slots_.row(candidate.slot);
     return share * Bound(options_.metric, prepared.coded.code, row.error, row.norm);

@@ -205,17 +205,17 @@ TEST(Index, ASearchSeesItsCommit) {
 // Codes tell neighbours apart by their many dimensions. Where there are few, a vector that is there must be
 // found all the same.
 TEST(Index, VectorsOfFewDimensionsFindThemselves) {
-  for (size_t dimensions : {2, 3, 5}) {
+  for (size_t dimensions : {2, 3, 4}) {
     Fixture fixture({.dimensions = dimensions, .metric = Metric::kCosine, .graph_min = 500});
     for (size_t i = 0; i < 4000; ++i) fixture.Put(KeyOf(i), {fixture.RandomVector(), "", {}});
     fixture.Settle();
     size_t found = 0;
-    for (size_t i = 0; i < 4000; i += 20) {
+    for (size_t i = 0; i < 4000; ++i) {
       auto hits = fixture.index.Search(
           {.vector = fixture.model[KeyOf(i)].vector.data(), .k = 1, .partition = "", .filters = {}});
       found += hits[0].score <= 1e-6F ? 1 : 0;
     }
-    EXPECT_GE(found, 198u) << dimensions;
+    EXPECT_GE(found, 3998u) << dimensions;
   }
 }
 
