@@ -10,7 +10,7 @@ constexpr size_t kFaultsMax = 100;
 
 class Verifier {
  public:
-  explicit Verifier(Engine* engine) : kv_(engine->kv()) {}
+  explicit Verifier(Engine* engine) : kv_(engine->kv()), snapshot_(kv_.TakeSnapshot()) {}
 
   Status CheckTable(const Table& table) {
     SchemaPtr held = table.schema();
@@ -18,7 +18,8 @@ class Verifier {
     ++report.tables;
     std::vector<uint64_t> expected_entries(schema.indexes.size(), 0);
     uint64_t expected_expiries = 0;
-    auto it = kv_.Iterate(storage::Space::kItems, ObjectRange(schema.id), nullptr, storage::Wait::kMayBlock);
+    auto it = kv_.Iterate(storage::Space::kItems, ObjectRange(schema.id), snapshot_.get(),
+                          storage::Wait::kMayBlock);
     for (it->SeekToFirst(); it->Valid(); it->Next()) {
       ++report.items;
       StoredItem stored = DecodeStored(it->value());
@@ -99,7 +100,7 @@ class Verifier {
   Status CheckPresent(storage::Space space, const std::string& key, const std::string* value,
                       const std::string& where) {
     std::string stored;
-    HF_TRY(bool found, kv_.Get(space, key, nullptr, storage::Wait::kMayBlock, &stored));
+    HF_TRY(bool found, kv_.Get(space, key, snapshot_.get(), storage::Wait::kMayBlock, &stored));
     if (!found) {
       Fault(where + ": an entry is missing");
     } else if (value != nullptr && stored != *value) {
@@ -110,13 +111,14 @@ class Verifier {
 
   Result<uint64_t> Count(storage::Space space, ObjectId id) {
     uint64_t count = 0;
-    auto it = kv_.Iterate(space, ObjectRange(id), nullptr, storage::Wait::kMayBlock);
+    auto it = kv_.Iterate(space, ObjectRange(id), snapshot_.get(), storage::Wait::kMayBlock);
     for (it->SeekToFirst(); it->Valid(); it->Next()) ++count;
     HF_CHECK_OK(it->status());
     return count;
   }
 
   storage::Kv& kv_;
+  const std::shared_ptr<const storage::Snapshot> snapshot_;
 };
 
 }  // namespace

@@ -17,7 +17,7 @@ struct VerifyReport {
   std::vector<std::string> faults;  // at most 100
 };
 
-// Requires that nothing is being written.
+// Of one moment; only no vector may be written meanwhile, for those in memory are compared as they come.
 Result<VerifyReport> VerifyStore(Engine* engine);
 
 }  // namespace holdfast::engine
