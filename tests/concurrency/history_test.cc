@@ -320,12 +320,7 @@ class Vectors : public Concurrency {
     table.billing_mode = BillingMode::kPayPerRequest;
     table.key_schema = {{"p", KeyType::kHash}};
     table.attribute_definitions = {{"p", ScalarAttributeType::kString}, {"g", ScalarAttributeType::kNumber}};
-    table.vector_indexes = {{{.index_name = "near",
-                              .vector_attribute = {"w"},
-                              .dimensions = kDimensions,
-                              .distance_function = DistanceFunction::kEuclidean,
-                              .projection = {.projection_type = ProjectionType::kKeysOnly},
-                              .search_schema = {{{"g", SearchSchemaElementType::kInlineFilter}}}}}};
+    table.vector_indexes = {{near_}};
     ASSERT_TRUE(db_->CreateTable(table).has_value());
   }
 
@@ -367,6 +362,12 @@ class Vectors : public Concurrency {
   }
 
   static constexpr int kDimensions = 8;
+  const VectorIndex near_{.index_name = "near",
+                          .vector_attribute = {"w"},
+                          .dimensions = kDimensions,
+                          .distance_function = DistanceFunction::kEuclidean,
+                          .projection = {.projection_type = ProjectionType::kKeysOnly},
+                          .search_schema = {{{"g", SearchSchemaElementType::kInlineFilter}}}};
 };
 
 // Whoever was told that a vector is written, replaced or gone finds it so, whatever others are about: with
@@ -413,6 +414,35 @@ TEST_P(Vectors, ResultsPassTheirFilterWhileItemsChangeGroups) {
       }
       EXPECT_TRUE(stays);
     }
+  });
+}
+
+// Entries and vectors of an index that is dropped do not go at the same moment: a search in between must not
+// say that there is nothing near.
+TEST_P(Vectors, SearchesOfAnIndexThatIsDroppedAreWholeOrRefused) {
+  PutMany(50);
+  std::atomic<bool> stop{false};
+  InParallel([&](int thread) {
+    const std::vector<float> centre(kDimensions, 0);
+    SearchVectorsRequest search{
+        .table_name = "vectors", .index_name = "near", .search_vector = centre, .top_k = 50};
+    while (thread != 0 && !stop) {
+      auto found = db_->SearchVectors(search);
+      EXPECT_EQ(found ? found->search_results.size() : 50, 50u);
+    }
+    for (int round = 0; thread == 0 && round < 100; ++round) {
+      VectorIndexUpdate update;
+      if (round % 2 == 0) {
+        update.delete_action.emplace().index_name = "near";
+      } else {
+        static_cast<VectorIndex&>(update.create.emplace()) = near_;
+      }
+      UpdateTableRequest request{.table_name = "vectors"};
+      if (update.create) request.attribute_definitions = {{{"g", ScalarAttributeType::kNumber}}};
+      request.vector_index_updates = {{update}};
+      while (!db_->UpdateTable(request)) std::this_thread::yield();  // until the one before is filled
+    }
+    if (thread == 0) stop = true;
   });
 }
 

@@ -25,12 +25,17 @@ bool Passes(const IndexSchema& index, const VectorQuery& query, value::MapView e
          });
 }
 
+Error GoneError(const Table& table, const IndexSchema& index) {
+  if (table.dropped) return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+  return Error(ErrorCode::kValidation, "The table does not have the specified index: " + index.name);
+}
+
 }  // namespace
 
 Result<std::vector<VectorHit>> Engine::SearchVectors(const TablePtr& table, const IndexSchema& index,
                                                      const VectorQuery& query) {
   LiveVectorsPtr live = table->LiveIndex(index.id);
-  if (live == nullptr) return Error(ErrorCode::kResourceNotFound, "the index is gone");
+  if (live == nullptr) return GoneError(*table, index);
   if (live->incomplete()) {
     return Error(ErrorCode::kIo, "there was no memory for all vectors of " + index.name);
   }
@@ -52,9 +57,9 @@ Result<std::vector<VectorHit>> Engine::SearchVectors(const TablePtr& table, cons
       hits.push_back({Item::FromFlat(std::move(stored)), std::move(found.vector), found.score});
     }
     if (hits.size() == all.size() && !forgotten) return hits;
-    if (table->dropped || table->LiveIndex(index.id) == nullptr) {
-      return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
-    }
+    // Whoever drops them holds the gate until both entries and vectors are gone.
+    base::ReaderLock gate(&table->gate);
+    if (table->dropped || table->LiveIndex(index.id) == nullptr) return GoneError(*table, index);
   }
   return hits;
 }
