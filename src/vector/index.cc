@@ -53,6 +53,15 @@ uint32_t LevelOf(Slot slot, size_t m) {
   return static_cast<uint32_t>(std::min(-std::log(uniform) / std::log(static_cast<double>(m)), 15.0));
 }
 
+IndexOptions WithGraphMin(IndexOptions options) {
+  // A scan is bound by memory: so many bytes of rows take as long as a search may take without a thought.
+  constexpr size_t kScanBytes = 3'300'000;
+  if (options.graph_min != 0) return options;
+  size_t row_bytes = sizeof(SlotRow) + CodeBytes(options.dimensions);
+  options.graph_min = std::clamp<size_t>(kScanBytes / row_bytes, 1000, 20'000);
+  return options;
+}
+
 bool BySlot(const Candidate& a, const Candidate& b) {
   return a.slot < b.slot;
 }
@@ -76,7 +85,7 @@ struct Index::PreparedQuery {
 };
 
 Index::Index(const IndexOptions& options)
-    : options_(options),
+    : options_(WithGraphMin(options)),
       kernels_(options.kernels != nullptr ? *options.kernels : BestKernels()),
       slots_(options.dimensions, options.m),
       epoch_(std::make_shared<int>(0)) {}

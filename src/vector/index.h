@@ -47,9 +47,10 @@ struct IndexOptions {
   size_t m = 16;
   size_t ef_construction = 200;
   const Kernels* kernels = nullptr;  // null: the best
-  // Where the two ways to search cost the same, by measurement.
-  size_t graph_min = 3000;          // a partition that has more gets a graph
-  size_t filter_scan_max = 10'000;  // a filter that fewer pass is scanned
+  // A partition that has more gets a graph. 0: as many as are scanned in a few tenths of a millisecond, which
+  // is 3,000 of 1024 dimensions and 17,000 of 128.
+  size_t graph_min = 0;
+  size_t filter_scan_max = 10'000;  // a filter that fewer pass is scanned, where that is quicker than a walk
 };
 
 // May change while the index is in use.
