@@ -232,7 +232,7 @@ bool VectorKeeper::WantsSnapshot(const LiveVectors& live) const {
   uint64_t enough = std::max(kSnapshotChangesMin, live.index().stats().vectors / kSnapshotShare);
   // One that is being filled fast can wait until its graph has caught up, but not forever.
   bool busy = live.index().backlog() > kSnapshotChangesMin;
-  return live.changes >= (busy ? 8 * enough : enough);
+  return live.changes >= (busy ? 2 * enough : enough);
 }
 
 void VectorKeeper::TrySnapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
