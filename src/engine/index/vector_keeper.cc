@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/limits.h"
 #include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/index/maintainer.h"
@@ -14,6 +15,8 @@ namespace {
 
 // How often the thread looks whether there is work.
 constexpr auto kPause = std::chrono::milliseconds(20);
+// Vectors that come within a pause and mean that more will.
+constexpr size_t kPouring = 10;
 // Changes since the last snapshot that call for the next one: a start must look at each of them again.
 constexpr uint64_t kSnapshotChangesMin = 4096;
 constexpr uint64_t kSnapshotShare = 10;
@@ -106,9 +109,11 @@ bool VectorKeeper::Work() {
     for (const IndexSchema& index : schema->indexes) {
       LiveVectorsPtr live = table->LiveIndex(index.id);
       if (live == nullptr || stopping()) continue;
+      if (LetsWritersPass(index.id, *live)) continue;
       uint64_t published = engine_->committer().published()->number;
       size_t before = live->index().backlog();
       live->index().Tend(published, threads);
+      backlogs_[index.id] = live->index().backlog();
       // Only what moved counts: what is not yet published has to wait anyway.
       more |= live->index().backlog() > 0 && live->index().backlog() < before;
       if (index.status == IndexStatus::kActive && WantsSnapshot(*live)) TrySnapshot(table, index, live.get());
@@ -118,12 +123,21 @@ bool VectorKeeper::Work() {
   return more;
 }
 
+// While vectors pour in, the processor is better used for taking them in: a graph that grows a little later
+// costs searches little.
+bool VectorKeeper::LetsWritersPass(ObjectId index, const LiveVectors& live) {
+  size_t backlog = live.index().backlog();
+  size_t before = std::exchange(backlogs_[index], backlog);
+  return backlog >= before + kPouring && backlog < limits::kVectorBacklogFree;
+}
+
 void VectorKeeper::ForgetDropped() {
   std::set<ObjectId> there;
   for (const TablePtr& table : engine_->catalog().All()) {
     if (!table->has_vectors) continue;
     for (const IndexSchema& index : table->schema()->indexes) there.insert(index.id);
   }
+  std::erase_if(backlogs_, [&](const auto& backlog) { return !there.contains(backlog.first); });
   size_t gone = std::erase_if(log_needs_, [&](const auto& needs) { return !there.contains(needs.first); });
   if (gone == 0) return;
   if (Status deleted = DeleteStrayFiles(); !deleted) {

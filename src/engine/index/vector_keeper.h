@@ -45,6 +45,7 @@ class VectorKeeper {
   void Run();
   // Returns whether there is more to do.
   bool Work();
+  bool LetsWritersPass(ObjectId index, const LiveVectors& live);
   void TrySnapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
   Status LoadIndex(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
   Status ReadSnapshot(const Manifest& manifest, LiveVectors* live);
@@ -69,7 +70,8 @@ class VectorKeeper {
   base::CondVar changed_;
   bool stop_ HF_GUARDED_BY(mu_) = false;
   uint64_t idle_rounds_ HF_GUARDED_BY(mu_) = 0;
-  uint64_t sequence_ = 0;  // of file names; above every name there is
+  std::map<ObjectId, size_t> backlogs_;  // of each index when it was last looked at
+  uint64_t sequence_ = 0;                // of file names; above every name there is
   // By index: what a later snapshot, or the one there is, needs of the log comes after this commit.
   std::map<ObjectId, uint64_t> log_needs_;
   std::chrono::steady_clock::time_point snapshots_from_;  // after one that failed, none for a while
