@@ -13,6 +13,8 @@ namespace {
 
 // Vectors moved into a graph by one call of Tend: a second's work at most.
 constexpr size_t kGrowStep = 1024;
+// Members of a partition for each step of growth between two samples of how hard its walks are.
+constexpr size_t kLearnEvery = 100'000;
 // A graph is consolidated when this share of it is dead.
 constexpr size_t kDeadShare = 5;
 // Slots a filtered walk may look at, against those a scan would: a slot costs a walk about three times as
@@ -213,6 +215,7 @@ Index::Plan Index::MakePlan(const Query& query) const {
   plan.partition = partition.id;
   plan.members = partition.nodes.size() + partition.tail.size();
   plan.matches_max = plan.members;
+  plan.ef = EfFor(query, partition);
   const std::vector<Slot>* narrowest = nullptr;
   for (const Query::Filter& filter : query.filters) {
     const FilterValues& values = partition.filters[filter.position];
@@ -229,7 +232,7 @@ Index::Plan Index::MakePlan(const Query& query) const {
   }
   plan.epoch = epoch_;
   // A walk looks at about ef vectors for each that passes: the fewer pass, the more it looks at.
-  double worth = std::sqrt(3.0 * static_cast<double>(EfFor(query, plan.members) * plan.members));
+  double worth = std::sqrt(3.0 * static_cast<double>(plan.ef * plan.members));
   size_t scan_max = std::min(options_.filter_scan_max, static_cast<size_t>(worth));
   bool narrow = !query.filters.empty() && plan.matches_max <= scan_max;
   if (partition.graph != nullptr && !exact_ && !narrow) {
@@ -345,14 +348,16 @@ std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candid
   return hits;
 }
 
-size_t Index::EfFor(const Query& query, size_t members) const {
+size_t Index::EfFor(const Query& query, const Partition& partition) const {
   size_t chosen = ef_.load(std::memory_order_relaxed);
+  if (chosen == 0) chosen = partition.effort.ef();
   if (chosen == 0) {
-    // More vectors, more ways to go astray.
-    double doublings = std::log2(std::max(1.0, static_cast<double>(members) / 10'000));
-    chosen = 64 + static_cast<size_t>(8 * doublings);
+    // Nothing is known yet. More vectors, more ways to go astray.
+    auto members = static_cast<double>(partition.nodes.size());
+    chosen = 64 + static_cast<size_t>(8 * std::log2(std::max(1.0, members / 10'000)));
   }
-  return std::max(chosen, query.k + query.k / 2);
+  size_t beyond = query.k > Effort::kNearest ? query.k - Effort::kNearest : 0;
+  return std::max(chosen, Effort::kNearest) + 2 * beyond;
 }
 
 std::vector<Hit> Index::Search(const Query& query) const {
@@ -364,7 +369,7 @@ std::vector<Hit> Index::Search(const Query& query) const {
   bool tied = false;
   if (plan.graph == nullptr) return Settle(prepared, std::move(candidates), query, true, &tied);
 
-  Graph::Limits limits{.ef = EfFor(query, plan.members)};
+  Graph::Limits limits{.ef = plan.ef};
   if (!plan.filter_ids.empty()) {
     limits.visits_max = plan.matches_max / kWalkCost;
     limits.share = static_cast<float>(plan.matches_max) / static_cast<float>(plan.members);
@@ -435,6 +440,35 @@ bool Index::TendPartition(Partition* partition, uint64_t published, int threads)
   return !partition->tail.empty();
 }
 
+void Index::LearnFrom(Slot slot, Partition* partition, uint64_t published, SearchScratch* scratch) const {
+  const SlotRow& wanted = slots_.row(slot);
+  CodedQuery query{wanted.code(), {wanted.scale, wanted.offset, wanted.error, wanted.norm}};
+  auto accept = [&](const SlotRow& row) { return row.died.load(std::memory_order_acquire) > published; };
+  std::vector<Candidate> all;
+  all.reserve(partition->nodes.size());
+  for (Slot node : partition->nodes) {
+    const SlotRow& row = slots_.row(node);
+    if (!accept(row)) continue;
+    int32_t dot = kernels_.dot_i8(query.bytes, row.code(), CodeBytes(options_.dimensions));
+    all.push_back({CodeDistance(options_.metric, query.code, row.scale, row.offset, dot), node});
+  }
+  if (all.size() <= Effort::kNearest) return;
+  auto last = all.begin() + static_cast<ptrdiff_t>(Effort::kNearest - 1);
+  std::nth_element(all.begin(), last, all.end());
+  Candidate farthest = *last;
+  Effort::Sample sample;
+  sample.fill(Effort::kNearest);
+  for (size_t step = 0; step < Effort::kSteps.size(); ++step) {
+    std::vector<Candidate> found;
+    partition->graph->Search(query, {.ef = Effort::kSteps[step]}, accept, scratch, &found);
+    auto right =
+        std::count_if(found.begin(), found.end(), [&](const Candidate& c) { return !(farthest < c); });
+    sample[step] = static_cast<uint8_t>(right);
+    if (sample[step] == Effort::kNearest) break;  // who keeps more finds no less
+  }
+  partition->effort.Note(sample);
+}
+
 void Index::Grow(Partition* partition, uint64_t published, int threads) {
   std::vector<Slot> moving;
   {
@@ -447,6 +481,12 @@ void Index::Grow(Partition* partition, uint64_t published, int threads) {
   }
   if (moving.empty()) return;
   std::vector<SearchScratch> scratches(static_cast<size_t>(std::max(threads, 1)));
+  if (!partition->nodes.empty() && partition->steps_to_sample-- == 0) {
+    for (size_t i = 0; i < std::min<size_t>(2, moving.size()); ++i)
+      LearnFrom(moving[i * (moving.size() / 2)], partition, published, &scratches[0]);
+    // To look one by one takes the longer the more there are: as often as it costs little beside the growth.
+    partition->steps_to_sample = partition->nodes.size() / kLearnEvery;
+  }
   // The first ones alone: many hands in an empty graph would not find each other.
   size_t alone = partition->nodes.empty() ? std::min<size_t>(moving.size(), 64) : 0;
   auto insert = [&](int thread, size_t i) {

@@ -35,6 +35,7 @@
 
 #include "base/mutex.h"
 #include "vector/code.h"
+#include "vector/effort.h"
 #include "vector/graph.h"
 #include "vector/slots.h"
 
@@ -55,7 +56,7 @@ struct IndexOptions {
 
 // May change while the index is in use.
 struct SearchOptions {
-  size_t ef = 0;       // 0: chosen by size and k
+  size_t ef = 0;       // 0: learned from the data
   bool exact = false;  // always scan, never begin a graph
 };
 
@@ -146,6 +147,8 @@ class Index {
     std::vector<Slot> dead;             // ended, still in `tail` or `nodes`
     std::vector<FilterValues> filters;  // per attribute
     std::unique_ptr<Graph> graph;       // null: small. Never taken away again.
+    Effort effort;                      // of its graph
+    size_t steps_to_sample = 0;         // steps of growth until the next sample for it
     bool queued = false;                // in work_
   };
   // Slots that nobody can reach but searches that began before.
@@ -162,6 +165,7 @@ class Index {
     uint32_t partition = 0;
     size_t matches_max = 0;  // upper bound of what passes
     size_t members = 0;
+    size_t ef = 0;      // candidates a walk keeps
     bool none = false;  // nothing can pass
   };
   struct PreparedQuery;
@@ -183,7 +187,9 @@ class Index {
   // Settles candidates by their floats. `*tied` tells that what was left out may be as near as what is in.
   std::vector<Hit> Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates,
                           const Query& query, bool complete, bool* tied) const;
-  size_t EfFor(const Query& query, size_t members) const;
+  size_t EfFor(const Query& query, const Partition& partition) const;
+  // Looks for the nearest of a vector that is not in the graph yet, by the graph and one by one.
+  void LearnFrom(Slot slot, Partition* partition, uint64_t published, SearchScratch* scratch) const;
 
   bool TendPartition(Partition* partition, uint64_t published, int threads);
   void Grow(Partition* partition, uint64_t published, int threads);

@@ -106,6 +106,7 @@ SnapshotWriter::SnapshotWriter(Index* index, uint64_t number) : index_(index), n
     PartitionCopy copy{.name = partition->name,
                        .has_graph = partition->graph != nullptr,
                        .entry = kNoSlot,
+                       .ef = static_cast<uint32_t>(partition->effort.ef()),
                        .values = {},
                        .members = {}};
     if (copy.has_graph && !partition->graph->empty()) copy.entry = partition->graph->entry();
@@ -170,6 +171,7 @@ Status SnapshotWriter::WriteGraph(const Sink& sink) {
     encoder.Text(partition.name);
     encoder.Number(static_cast<uint32_t>(partition.has_graph));
     encoder.Number(partition.entry);
+    encoder.Number(partition.ef);
     for (const std::vector<std::string>& names : partition.values) {
       encoder.Number(static_cast<uint32_t>(names.size()));
       for (const std::string& name : names) encoder.Text(name);
@@ -229,6 +231,8 @@ Status SnapshotReader::ReadGraph(const Source& source) {
     if (partition->id != p) return Damaged("a partition comes twice");
     HF_TRY(uint32_t has_graph, decoder.Number<uint32_t>());
     HF_TRY(Slot entry, decoder.Number<Slot>());
+    HF_TRY(uint32_t ef, decoder.Number<uint32_t>());
+    partition->effort.Restore(ef);
     for (size_t i = 0; i < options.filters; ++i) {
       HF_TRY(uint32_t values, decoder.Number<uint32_t>());
       for (uint32_t v = 0; v < values; ++v) {

@@ -50,6 +50,7 @@ class SnapshotWriter {
     std::string name;
     bool has_graph;
     Slot entry;
+    uint32_t ef;                                   // learned; 0: nothing yet
     std::vector<std::vector<std::string>> values;  // per filter attribute, in order of id
     std::vector<Member> members;
   };
