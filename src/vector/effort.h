@@ -1,5 +1,5 @@
 // How many candidates a walk of a graph must keep: learned from walks whose outcome is known. Data differ:
-// where clusters are small and apart, 24 find all there is to find; where thousands are about as near as one
+// where clusters are small and apart, 48 find all there is to find; where thousands are about as near as one
 // another, it takes hundreds.
 //
 // Note belongs to one thread; ef() may be asked from any.
@@ -16,7 +16,7 @@ namespace holdfast::vector {
 
 class Effort {
  public:
-  static constexpr std::array<size_t, 10> kSteps = {24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
+  static constexpr std::array<size_t, 8> kSteps = {48, 64, 96, 128, 192, 256, 384, 512};
   static constexpr size_t kNearest = 10;  // that each walk was asked for
 
   // For each step, how many of the kNearest a walk that kept so many found.
@@ -37,7 +37,7 @@ class Effort {
 
  private:
   static constexpr size_t kSamplesKept = 64;
-  static constexpr size_t kSamplesMin = 16;
+  static constexpr size_t kSamplesMin = 40;
   static constexpr double kRecallWanted = 0.9985;
 
   double Recall(size_t step) const {
