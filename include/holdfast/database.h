@@ -64,6 +64,11 @@
 
 namespace holdfast {
 
+class Store;
+namespace engine {
+class Engine;
+}
+
 // An open store. Opening takes a moment and memory (Options::cache_bytes): open one and share it.
 class HOLDFAST_EXPORT Database {
  public:
@@ -128,6 +133,8 @@ class HOLDFAST_EXPORT Database {
 
  private:
   class Impl;
+  friend HOLDFAST_EXPORT std::unique_ptr<Store> EmbeddedStore(Database* database);  // holdfast/store.h
+  engine::Engine* GetEngine() const;
   explicit Database(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

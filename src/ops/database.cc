@@ -15,6 +15,10 @@ class Database::Impl {
 Database::Database(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Database::~Database() = default;
 
+engine::Engine* Database::GetEngine() const {
+  return impl_->engine.get();
+}
+
 Result<std::unique_ptr<Database>> Database::Open(const Options& options) {
   engine::EngineOptions engine_options;
   engine_options.options = options;

@@ -1,0 +1,121 @@
+// Store: the one door to data for everything above the operations. The same calls, on the database in this
+// process or on any DynamoDB endpoint.
+//
+//   holdfast::RemoteOptions remote;
+//   remote.endpoint = "http://127.0.0.1:8000";
+//   auto store = holdfast::OpenRemoteStore(remote);            // or holdfast::EmbeddedStore(database.get())
+//   if (!store) return Fail(store.error());
+//   auto got = (*store)->Run(get_request);                     // waits
+//   (*store)->Execute(put_request, [](holdfast::Result<holdfast::PutItemResponse> put) { … });  // does not
+//
+// What is built on a Store must ask no more of it than DynamoDB promises: conditional writes, transactions of
+// up to 100 actions, indexes that are eventually consistent. What the embedded database does better is luck.
+//
+// Thread safety: every method may be called from any thread. A completion is called exactly once, on a thread
+// of the store's choosing, possibly before Execute returns. Other answers wait while it runs: it must not
+// block, nor call the store; it hands on what it was given. The destructor waits for the completions of all
+// calls.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "holdfast/database.h"
+#include "holdfast/export.h"
+#include "holdfast/result.h"
+
+namespace holdfast {
+
+#define HF_STORE_OPERATIONS(X)                                                                               \
+  X(PutItem)                                                                                                 \
+  X(GetItem) X(UpdateItem) X(DeleteItem) X(Query) X(Scan) X(SearchVectors) X(BatchGetItem) X(BatchWriteItem) \
+      X(TransactGetItems) X(TransactWriteItems) X(CreateTable) X(DescribeTable) X(ListTables) X(UpdateTable) \
+          X(DeleteTable) X(UpdateTimeToLive) X(DescribeTimeToLive) X(TagResource) X(UntagResource)           \
+              X(ListTagsOfResource)
+
+template <class Request>
+struct ResponseTo;
+#define HF_OPERATION(name)           \
+  template <>                        \
+  struct ResponseTo<name##Request> { \
+    using type = name##Response;     \
+  };
+HF_STORE_OPERATIONS(HF_OPERATION)
+#undef HF_OPERATION
+template <class Request>
+using ResponseToT = typename ResponseTo<Request>::type;
+
+template <class Response>
+using Completion = std::function<void(Result<Response>)>;
+
+// What a store can do beyond reading and conditional writes. Asked once, when it is opened.
+struct StoreAbilities {
+  bool transactions = true;
+  bool time_to_live = true;
+  bool vector_search = true;
+  bool multi_attribute_keys = true;  // of global secondary indexes
+};
+
+class HOLDFAST_EXPORT Store {
+ public:
+  virtual ~Store() = default;
+
+#define HF_OPERATION(name) \
+  virtual void Execute(const name##Request& request, Completion<name##Response> done) = 0;
+  HF_STORE_OPERATIONS(HF_OPERATION)
+#undef HF_OPERATION
+
+  virtual StoreAbilities abilities() const = 0;
+  // For messages: "the store in ./data", "http://127.0.0.1:8000 (us-east-1)".
+  virtual std::string name() const = 0;
+
+  // Executes and waits.
+  template <class Request>
+  Result<ResponseToT<Request>> Run(const Request& request) {
+    std::optional<Result<ResponseToT<Request>>> answer;
+    std::mutex mu;
+    std::condition_variable answered;
+    Execute(request, [&](Result<ResponseToT<Request>> result) {
+      std::lock_guard lock(mu);
+      answer.emplace(std::move(result));
+      answered.notify_one();
+    });
+    std::unique_lock lock(mu);
+    answered.wait(lock, [&] { return answer.has_value(); });
+    return *std::move(answer);
+  }
+};
+
+// The database of this process. It must outlive the store.
+HOLDFAST_EXPORT std::unique_ptr<Store> EmbeddedStore(Database* database);
+
+// Where a remote store is and how it is spoken to. What is left empty comes from where AWS's own tools look:
+// AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE, AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE,
+// ~/.aws/credentials, ~/.aws/config.
+struct RemoteOptions {
+  std::string endpoint;  // http://host:port; empty and not in the environment: AWS's own for the region
+  std::string region;
+  std::string profile;
+  std::string access_key;
+  std::string secret_key;
+  std::string session_token;
+
+  int connections = 32;  // open at once; more requests wait their turn
+  int connect_timeout_millis = 2000;
+  int request_timeout_millis = 10'000;
+  // Throttling, 5xx, conflicts of transactions and lost connections are tried again, each time after a random
+  // part of a doubling pause.
+  int attempts = 8;
+  int first_pause_millis = 25;
+  int longest_pause_millis = 5000;
+};
+
+// Fails, saying what to do, when there are no credentials, the endpoint cannot be reached or is no DynamoDB.
+HOLDFAST_EXPORT Result<std::unique_ptr<Store>> OpenRemoteStore(const RemoteOptions& options);
+
+}  // namespace holdfast
