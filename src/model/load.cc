@@ -1,0 +1,1111 @@
+#include "model/load.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "model/notation.h"
+#include "value/number.h"
+
+namespace holdfast::model {
+namespace {
+
+constexpr size_t kFileBytesMax = 1 << 20;
+constexpr size_t kNodesMax = 100'000;
+constexpr int kDepthMax = 40;
+constexpr size_t kProblemsMax = 50;
+
+template <class T>
+bool Has(const std::vector<T>& all, const T& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+template <class T>
+void SortByName(std::vector<T>* all) {
+  std::sort(all->begin(), all->end(), [](const T& a, const T& b) { return a.name < b.name; });
+}
+
+// A node with the path that leads to it.
+struct At {
+  YAML::Node node;
+  std::string path;
+
+  At operator[](const std::string& key) const {
+    const YAML::Node& fixed = node;  // so that looking does not make it
+    YAML::Node found = node.IsMap() ? fixed[key] : YAML::Node(YAML::NodeType::Undefined);
+    // What was not found must not be asked for its type.
+    return {found ? found : YAML::Node(YAML::NodeType::Undefined), path.empty() ? key : path + "." + key};
+  }
+  explicit operator bool() const { return node.IsDefined() && !node.IsNull(); }
+  std::string text() const { return node.IsScalar() ? node.Scalar() : std::string(); }
+};
+
+class Loader {
+ public:
+  Loader(std::string file, const LoadOptions& options) : file_(std::move(file)), options_(options) {}
+
+  Result<std::shared_ptr<const Model>> Load(const YAML::Node& root) {
+    At top{root, ""};
+    CountNodes(root, 0);
+    if (problems_.empty()) ReadTop(top);
+    if (problems_.empty()) return std::shared_ptr<const Model>(std::move(model_));
+    std::string message;
+    for (const std::string& problem : problems_) message += (message.empty() ? "" : "\n") + problem;
+    return ValidationError(std::move(message));
+  }
+
+ private:
+  // --- problems ---
+
+  void Problem(int line, const std::string& path, const std::string& what) {
+    if (problems_.size() == kProblemsMax) return;
+    std::string text = file_ + ":" + std::to_string(line) + ": " + (path.empty() ? "" : path + ": ") + what;
+    if (!Has(problems_, text)) problems_.push_back(std::move(text));
+  }
+  void Problem(const At& at, const std::string& what) { Problem(at.node.Mark().line + 1, at.path, what); }
+  void Problem(const Place& place, const std::string& what) { Problem(place.line, place.path, what); }
+  static Place PlaceOf(const At& at) { return {at.node.Mark().line + 1, at.path}; }
+  // Reports the error of a small notation where it stands.
+  template <class T>
+  std::optional<T> Take(const At& at, Result<T> result) {
+    if (result) return *std::move(result);
+    Problem(at, result.error().message());
+    return std::nullopt;
+  }
+
+  // Aliases can make a small file a large tree: all of it is counted before any of it is read.
+  void CountNodes(const YAML::Node& node, int depth) {
+    if (++nodes_ > kNodesMax || depth > kDepthMax) {
+      if (problems_.empty()) Problem(node.Mark().line + 1, "", "the file is too large or nested too deeply");
+      return;
+    }
+    if (!node.IsMap() && !node.IsSequence()) return;
+    std::set<std::string> names;
+    for (const auto& entry : node) {
+      if (!problems_.empty()) return;
+      if (node.IsSequence()) {
+        CountNodes(entry, depth + 1);
+        continue;
+      }
+      if (!entry.first.IsScalar() || !names.insert(entry.first.Scalar()).second) {
+        Problem(entry.first.Mark().line + 1, "", "the key " + entry.first.Scalar() + " stands here twice");
+      }
+      CountNodes(entry.second, depth + 1);
+    }
+  }
+
+  // --- plain YAML ---
+
+  void OnlyKeys(const At& at, std::initializer_list<std::string_view> known) {
+    if (!at.node.IsMap()) return;
+    for (const auto& entry : at.node) {
+      std::string name = entry.first.Scalar();
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      std::string list;
+      for (std::string_view key : known) list.append(list.empty() ? "" : ", ").append(key);
+      Problem(entry.first.Mark().line + 1, at.path, "unknown key " + name + "; known here: " + list);
+    }
+  }
+
+  template <class Visit>
+  void EachEntry(const At& at, const Visit& visit) {
+    if (!at) return;
+    if (!at.node.IsMap()) return Problem(at, "should be a map");
+    for (const auto& entry : at.node) visit(entry.first.Scalar(), at[entry.first.Scalar()]);
+  }
+  // A list, or one that stands for a list of one.
+  template <class Visit>
+  void EachElement(const At& at, const Visit& visit) {
+    if (!at) return;
+    if (!at.node.IsSequence()) return visit(at);
+    size_t i = 0;
+    for (const auto& element : at.node) visit(At{element, at.path + "[" + std::to_string(i++) + "]"});
+  }
+  std::vector<std::string> Texts(const At& at) {
+    std::vector<std::string> texts;
+    EachElement(at, [&](const At& element) { texts.push_back(element.text()); });
+    return texts;
+  }
+  bool Flag(const At& at, bool fallback) {
+    if (!at) return fallback;
+    if (at.text() == "true" || at.text() == "false") return at.text() == "true";
+    Problem(at, "should be true or false");
+    return fallback;
+  }
+  int64_t Integer(const At& at, int64_t fallback, int64_t min, int64_t max) {
+    if (!at) return fallback;
+    int64_t value = 0;
+    auto number = value::Number::Parse(at.text());
+    if (number && number->ToInt64(&value) && value >= min && value <= max) return value;
+    Problem(at, "should be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
+    return fallback;
+  }
+  std::optional<double> Decimal(const At& at) {
+    if (!at) return std::nullopt;
+    if (auto number = value::Number::Parse(at.text())) return number->ToDouble();
+    Problem(at, "should be a number");
+    return std::nullopt;
+  }
+  AttributeValue Value(const YAML::Node& node) {
+    if (node.IsScalar()) return node.Tag() == "!" ? AttributeValue(node.Scalar()) : ParsePlainScalar(node.Scalar());
+    if (node.IsSequence()) {
+      std::vector<AttributeValue> elements;
+      for (const auto& element : node) elements.push_back(Value(element));
+      return AttributeValue::List(std::move(elements));
+    }
+    if (!node.IsMap()) return nullptr;
+    AttributeMap entries;
+    for (const auto& entry : node) entries[entry.first.Scalar()] = Value(entry.second);
+    return AttributeValue::Map(std::move(entries));
+  }
+  template <class T>
+  void Unique(std::set<std::string>* seen, const std::string& id, const T& where) {
+    if (!id.empty() && !seen->insert(id).second) Problem(where, "the id " + id + " is taken already");
+  }
+
+  // --- the parts of a file ---
+
+  void ReadTop(const At& top) {
+    if (!top.node.IsMap()) return Problem(top, "a model is a map that begins with `model: <name>`");
+    OnlyKeys(top, {"model", "version", "title", "options", "tenancy", "common", "tables", "schemas", "entities",
+                   "patterns", "machines"});
+    model_->file = file_;
+    model_->name = top["model"].text();
+    if (model_->name.empty()) Problem(top, "has no `model: <name>`");
+    static const std::set<std::string> kReserved{"models", "sessions",    "work",     "agents",  "dead-letters",
+                                                 "connect", "connections", "commands", "transact"};
+    if (kReserved.count(model_->name) > 0) Problem(top["model"], "the name " + model_->name + " is reserved");
+    model_->version = Integer(top["version"], 1, 1, 1'000'000);
+    model_->title = top["title"] ? top["title"].text() : model_->name;
+    model_->stage = options_.stage;
+    EachEntry(top["options"], [&](const std::string& name, const At& at) { model_->options[name] = Flag(at, false); });
+    for (const auto& [name, value] : options_.options) {
+      if (auto known = model_->options.find(name); known != model_->options.end()) known->second = value;
+      else Problem(top["options"] ? top["options"] : top, "has no option " + name);
+    }
+    OnlyKeys(top["tenancy"], {"attribute"});
+    model_->tenant = top["tenancy"]["attribute"].text();
+
+    EachEntry(top["tables"], [&](const std::string& name, const At& at) { ReadTable(name, at); });
+    if (model_->tables.empty()) return Problem(top, "has no tables");
+    EachEntry(top["schemas"], [&](const std::string& name, const At& at) { ReadSchema(name, at); });
+    common_ = ReadAttributes(top["common"]);
+    EachEntry(top["entities"], [&](const std::string& name, const At& at) { ReadEntity(name, at); });
+    EachEntry(top["entities"], [&](const std::string& name, const At& at) { ReadParents(name, at["parent"]); });
+    EachEntry(top["machines"], [&](const std::string& name, const At& at) { ReadMachine(name, at); });
+    EachEntry(top["patterns"], [&](const std::string& name, const At& at) { ReadPattern(name, at); });
+    for (const auto& [name, place] : schemas_named_) {
+      if (model_->FindSchema(name) == nullptr) Problem(place, "no schema of this model: " + name);
+    }
+    if (problems_.empty()) CheckCollisions();
+    if (problems_.empty()) {
+      for (auto& pattern : model_->patterns) CheckPattern(*pattern);
+    }
+  }
+
+  // {PK: S, SK: S}
+  std::vector<KeyAttribute> ReadKeyAttributes(const At& at) {
+    std::vector<KeyAttribute> key;
+    EachEntry(at, [&](const std::string& name, const At& type) {
+      std::string text = type.text();
+      if (text != "S" && text != "N" && text != "B") Problem(type, "a key attribute is of type S, N or B");
+      key.push_back({name, text.empty() ? 'S' : text[0]});
+    });
+    return key;
+  }
+
+  void ReadTable(const std::string& id, const At& at) {
+    OnlyKeys(at, {"name", "key", "type_attribute", "ttl", "indexes", "vectors", "enforce", "template"});
+    auto table = std::make_unique<Table>();
+    table->id = id;
+    table->place = PlaceOf(at);
+    table->name = at["name"] ? at["name"].text() : id;
+    constexpr std::string_view kStage = "{stage}";
+    if (size_t stage = table->name.find(kStage); stage != std::string::npos) {
+      table->name.replace(stage, kStage.size(), model_->stage);
+    }
+    table->key = ReadKeyAttributes(at["key"]);
+    if (table->key.empty() || table->key.size() > 2) Problem(at, "needs a key of one or two attributes");
+    table->type_attribute = at["type_attribute"].text();
+    table->ttl = at["ttl"].text();
+    EachEntry(at["indexes"], [&](const std::string& name, const At& index) { ReadIndex(name, index, table.get()); });
+    EachEntry(at["vectors"],
+              [&](const std::string& name, const At& index) { ReadVectorIndex(name, index, table.get()); });
+    std::string enforce = at["enforce"] ? at["enforce"].text() : "off";
+    if (enforce == "warn") table->enforce = Enforce::kWarn;
+    else if (enforce == "strict") table->enforce = Enforce::kStrict;
+    else if (enforce != "off" && enforce != "false") Problem(at["enforce"], "should be off, warn or strict");
+    At more = at["template"];
+    OnlyKeys(more, {"region", "pitr", "sse", "tags"});
+    table->region = more["region"].text();
+    table->point_in_time_recovery = Flag(more["pitr"], false);
+    table->encryption = Flag(more["sse"], false);
+    EachEntry(more["tags"], [&](const std::string& name, const At& value) { table->tags[name] = value.text(); });
+    if (model_->TableNamed(table->name) != nullptr) Problem(at, "another table is called " + table->name);
+    model_->tables.push_back(std::move(table));
+  }
+
+  void ReadIndex(const std::string& name, const At& at, Table* table) {
+    OnlyKeys(at, {"key", "hash", "range", "projection", "scopes", "if"});
+    if (at["if"]) {
+      auto option = model_->options.find(at["if"].text());
+      if (option == model_->options.end()) return Problem(at["if"], "no option of this model");
+      if (!option->second) return;
+    }
+    Index index;
+    index.name = name;
+    index.place = PlaceOf(at);
+    index.scopes = at["scopes"].text();
+    if (!index.scopes.empty()) {
+      const Index* scoped = table->FindIndex(index.scopes);
+      if (scoped == nullptr) return Problem(at["scopes"], "no index that stands before this one");
+      if (model_->tenant.empty()) return Problem(at["scopes"], "only a model with `tenancy` can scope an index");
+      index.hash = scoped->hash;
+      index.hash.push_back({model_->tenant, 'S'});
+      index.range = scoped->range;
+    } else if (at["key"]) {
+      std::vector<KeyAttribute> key = ReadKeyAttributes(at["key"]);
+      if (key.empty() || key.size() > 2) return Problem(at["key"], "needs one or two attributes; use hash and range for more");
+      index.hash = {key[0]};
+      if (key.size() == 2) index.range = {key[1]};
+    } else {
+      index.hash = ReadKeyAttributes(at["hash"]);
+      index.range = ReadKeyAttributes(at["range"]);
+      if (index.hash.empty() || index.hash.size() > 4 || index.range.size() > 4)
+        return Problem(at, "needs `key`, or `hash` and `range` of up to four attributes each");
+    }
+    if (at["projection"].node.IsDefined() && at["projection"].node.IsSequence()) {
+      index.projection = "INCLUDE";
+      index.include = Texts(at["projection"]);
+    } else if (at["projection"]) {
+      index.projection = at["projection"].text();
+      if (index.projection != "ALL" && index.projection != "KEYS_ONLY")
+        Problem(at["projection"], "should be ALL, KEYS_ONLY or a list of attributes");
+    }
+    table->indexes.push_back(std::move(index));
+  }
+
+  void ReadVectorIndex(const std::string& name, const At& at, Table* table) {
+    OnlyKeys(at, {"attribute", "dimensions", "distance", "filters", "settings"});
+    OnlyKeys(at["settings"], {"m", "ef_construction"});
+    VectorIndex index;
+    index.name = name;
+    index.place = PlaceOf(at);
+    index.attribute = at["attribute"].text();
+    index.dimensions = static_cast<int>(Integer(at["dimensions"], 0, 1, 65'536));
+    if (index.attribute.empty() || index.dimensions == 0) Problem(at, "needs `attribute` and `dimensions`");
+    if (at["distance"]) {
+      index.distance = at["distance"].text();
+      std::transform(index.distance.begin(), index.distance.end(), index.distance.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+      if (index.distance != "COSINE" && index.distance != "EUCLIDEAN" && index.distance != "DOT_PRODUCT")
+        Problem(at["distance"], "should be cosine, euclidean or dot_product");
+    }
+    At settings = at["settings"];
+    if (settings["m"]) index.m = Integer(settings["m"], 16, 2, 128);
+    if (settings["ef_construction"]) index.ef_construction = Integer(settings["ef_construction"], 200, 8, 4096);
+    index.filters = ReadKeyAttributes(at["filters"]);
+    table->vector_indexes.push_back(std::move(index));
+  }
+
+  // --- attributes ---
+
+  std::vector<Attribute> ReadAttributes(const At& at) {
+    std::vector<Attribute> attributes;
+    EachEntry(at, [&](const std::string& name, const At& line) { attributes.push_back(ReadAttribute(name, line)); });
+    SortByName(&attributes);
+    return attributes;
+  }
+
+  Attribute ReadAttribute(const std::string& name, const At& at) {
+    Attribute attribute;
+    attribute.name = name;
+    attribute.place = PlaceOf(at);
+    if (at.node.IsScalar()) {
+      Take(at, ParseAttributeLine(at.text(), &attribute));
+    } else if (at.node.IsMap()) {
+      ReadAttributeMap(at, &attribute);
+    } else {
+      Problem(at, "an attribute is a line like S! or a map with `type`");
+    }
+    CheckAttribute(attribute);
+    return attribute;
+  }
+
+  void ReadAttributeMap(const At& at, Attribute* attribute) {
+    OnlyKeys(at, {"type", "default", "always", "min", "max", "pattern", "fields", "items", "schema", "stored",
+                  "immutable", "context", "revealed_to", "embed", "description", "checks"});
+    // Fields alone make a map, items a list.
+    if (at["type"]) Take(at["type"], ParseAttributeLine(at["type"].text(), attribute));
+    else if (at["fields"]) attribute->kind = Kind::kMap, attribute->required = true;
+    else if (at["items"]) attribute->kind = Kind::kList, attribute->required = true;
+    else Problem(at, "has no `type`");
+    attribute->description = at["description"].text();
+    if (at["default"]) {
+      std::string text = at["default"].text();
+      if (text.ends_with("()")) attribute->default_from = Take(at["default"], ParseComputed(text));
+      else attribute->default_value = Value(at["default"].node);
+    }
+    if (at["always"]) attribute->always = Take(at["always"], ParseComputed(at["always"].text()));
+    attribute->min = Decimal(at["min"]);
+    attribute->max = Decimal(at["max"]);
+    if (at["pattern"]) {
+      attribute->pattern = at["pattern"].text();
+      try {
+        attribute->compiled = std::make_shared<const std::regex>(attribute->pattern, std::regex::ECMAScript | std::regex::optimize);
+      } catch (const std::regex_error& e) {
+        Problem(at["pattern"], "no regular expression: " + std::string(e.what()));
+      }
+    }
+    if (at["fields"]) {
+      attribute->has_fields = true;
+      attribute->fields = ReadAttributes(at["fields"]);
+    }
+    if (at["items"]) attribute->items = std::make_shared<const Attribute>(ReadAttribute("", at["items"]));
+    if (at["schema"]) ReadSchemaName(at["schema"], attribute);
+    attribute->stored = Flag(at["stored"], true);
+    attribute->immutable = Flag(at["immutable"], false);
+    if (at["context"]) attribute->context = Texts(at["context"]);
+    attribute->revealed_to = at["revealed_to"].text();
+    attribute->checks = ReadChecks(at["checks"]);
+    OnlyKeys(at["embed"], {"from", "via"});
+    attribute->embed_from = at["embed"]["from"].text();
+    attribute->embed_via = at["embed"]["via"].text();
+  }
+
+  // "option", "{type}", "{event}.input"
+  void ReadSchemaName(const At& at, Attribute* attribute) {
+    std::string name = at.text();
+    size_t close = name.find('}');
+    if (!name.starts_with('{') || close == std::string::npos) {
+      attribute->schema = name;
+      schemas_named_.push_back({name, PlaceOf(at)});
+      return;
+    }
+    attribute->schema_by = name.substr(1, close - 1);
+    if (close + 1 < name.size()) attribute->schema_field = name.substr(close + 2);
+  }
+
+  void CheckAttribute(const Attribute& attribute) {
+    auto problem = [&](const std::string& what) { Problem(attribute.place, what); };
+    if (!attribute.context.empty() && attribute.kind != Kind::kEncrypted) problem("only an encrypted attribute has a context");
+    if (!attribute.embed_from.empty() && attribute.kind != Kind::kVector) problem("only a vector has an `embed`");
+    if (attribute.always && (attribute.default_value || attribute.default_from)) problem("has both `always` and a default");
+    if (attribute.has_fields && attribute.kind != Kind::kMap) problem("only a map has `fields`");
+    if (attribute.items && attribute.kind != Kind::kList) problem("only a list has `items`");
+    if (attribute.default_value && !attribute.choices.empty() && !attribute.open_choices) {
+      bool known = attribute.default_value->type() == AttributeValue::Type::kString &&
+                   Has(attribute.choices, attribute.default_value->AsText());
+      if (!known) problem("the default is none of the choices");
+    }
+    for (const auto& computed : {attribute.always, attribute.default_from}) {
+      if (!computed) continue;
+      bool time = attribute.kind == Kind::kInstant || attribute.kind == Kind::kDate || attribute.kind == Kind::kEpoch;
+      bool id = computed->source == Computed::Source::kUuid || computed->source == Computed::Source::kUlid;
+      if (computed->source == Computed::Source::kNow && !time) problem("now() makes a ts, date or epoch");
+      if (id && StoredType(attribute.kind) != "S") problem("an id is a text");
+      if (computed->shift_seconds != 0 && !time) problem("only a time can be shifted");
+    }
+  }
+
+  void ReadSchema(const std::string& name, const At& at) {
+    OnlyKeys(at, {"id", "title", "fields", "checks"});
+    auto schema = std::make_unique<Schema>();
+    schema->name = name;
+    schema->id = at["id"].text();
+    schema->place = PlaceOf(at);
+    Unique(&ids_, schema->id, at);
+    schema->fields = ReadAttributes(at["fields"]);
+    schema->checks = ReadChecks(at["checks"]);
+    model_->schemas.push_back(std::move(schema));
+  }
+
+  std::vector<Check> ReadChecks(const At& at) {
+    std::vector<Check> checks;
+    EachElement(at, [&](const At& element) {
+      Check check;
+      check.only_warns = element.node.IsMap();
+      OnlyKeys(element, {"warn"});
+      At text = check.only_warns ? element["warn"] : element;
+      if (auto condition = Take(text, ParseCondition(text.text()))) {
+        check.condition = *std::move(condition);
+        checks.push_back(std::move(check));
+      }
+    });
+    return checks;
+  }
+
+  std::vector<Condition> ReadConditions(const At& at) {
+    std::vector<Condition> conditions;
+    EachElement(at, [&](const At& element) {
+      if (auto condition = Take(element, ParseCondition(element.text()))) conditions.push_back(*std::move(condition));
+    });
+    return conditions;
+  }
+
+  // --- entities ---
+
+  void ReadEntity(const std::string& name, const At& at) {
+    OnlyKeys(at, {"id", "title", "table", "type", "key", "indexes", "parent", "version", "flags", "attributes",
+                  "checks", "overlaps", "defaults"});
+    auto entity = std::make_unique<Entity>();
+    entity->name = name;
+    entity->id = at["id"].text();
+    entity->title = at["title"].text();
+    entity->place = PlaceOf(at);
+    Unique(&ids_, entity->id, at);
+    entity->type = at["type"] ? at["type"].text() : name;
+    entity->table = at["table"] ? model_->FindTable(at["table"].text()) : model_->tables[0].get();
+    if (entity->table == nullptr) return Problem(at["table"], "no table of this model: " + at["table"].text());
+    if (!at["table"] && model_->tables.size() > 1) Problem(at, "says no `table`, and the model has several");
+
+    entity->attributes = ReadAttributes(at["attributes"]);
+    for (const Attribute& common : common_) {
+      if (entity->Find(common.name) != nullptr) continue;
+      entity->attributes.push_back(common);
+      SortByName(&entity->attributes);
+    }
+    ReadKey(at, entity.get());
+    ReadIndexKeys(at, entity.get());
+    for (const std::string& flag : Texts(at["flags"])) {
+      if (flag == "append_only") entity->append_only = true;
+      else if (flag == "command_only") entity->command_only = true;
+      else Problem(at["flags"], "unknown flag " + flag + "; known are append_only and command_only");
+    }
+    entity->version = at["version"].text();
+    if (!entity->version.empty()) {
+      const Attribute* version = entity->Find(entity->version);
+      if (version == nullptr || (version->kind != Kind::kNumber && version->kind != Kind::kInstant))
+        Problem(at["version"], "should name an attribute of type N or ts");
+    }
+    entity->checks = ReadChecks(at["checks"]);
+    for (const std::string& other : Texts(at["overlaps"])) overlaps_.insert({name, other});
+    EachElement(at["defaults"], [&](const At& item) {
+      if (!item.node.IsMap()) return Problem(item, "should be a map of attributes");
+      entity->defaults.push_back(Value(item.node).AsMap());
+    });
+    CheckEntity(at, *entity);
+    model_->entities.push_back(std::move(entity));
+  }
+
+  Templates ReadTemplates(const At& at) {
+    Templates templates;
+    EachElement(at, [&](const At& element) {
+      if (auto parsed = Take(element, ParseTemplate(element.text()))) templates.push_back(*std::move(parsed));
+    });
+    return templates;
+  }
+
+  static Templates Itself(const std::string& attribute) {
+    Template itself;
+    itself.parts.push_back({"", attribute, false});
+    return {std::move(itself)};
+  }
+
+  void ReadKey(const At& at, Entity* entity) {
+    EachEntry(at["key"], [&](const std::string& name, const At& part) {
+      bool known = std::any_of(entity->table->key.begin(), entity->table->key.end(),
+                               [&](const KeyAttribute& key) { return key.name == name; });
+      if (!known) Problem(part, "the table's key has no attribute " + name);
+    });
+    for (const KeyAttribute& attribute : entity->table->key) {
+      At part = at["key"][attribute.name];
+      KeyPart key{attribute, part ? ReadTemplates(part) : Itself(attribute.name)};
+      if (!part && entity->Find(attribute.name) == nullptr)
+        Problem(at, "has neither a template nor an attribute for the key " + attribute.name);
+      CheckKeyPart(part ? part : at, *entity, key, /*primary=*/true);
+      entity->key.push_back(std::move(key));
+    }
+  }
+
+  void ReadIndexKeys(const At& at, Entity* entity) {
+    EachEntry(at["indexes"], [&](const std::string& name, const At& index) {
+      if (entity->table->FindIndex(name) == nullptr) Problem(index, "the table has no index " + name);
+    });
+    for (const Index& index : entity->table->indexes) {
+      // One that answers for a tenant is made of the keys of the index it scopes.
+      At templates = at["indexes"][index.scopes.empty() ? index.name : index.scopes];
+      std::vector<KeyAttribute> attributes = index.hash;
+      attributes.insert(attributes.end(), index.range.begin(), index.range.end());
+      IndexKey key{&index, {}};
+      bool complete = true;
+      for (const KeyAttribute& attribute : attributes) {
+        At part = templates ? templates[attribute.name] : At{YAML::Node(YAML::NodeType::Undefined), at.path};
+        if (part) {
+          key.parts.push_back({attribute, ReadTemplates(part)});
+          CheckKeyPart(part, *entity, key.parts.back(), /*primary=*/false);
+        } else if (entity->Find(attribute.name) != nullptr) {
+          key.parts.push_back({attribute, Itself(attribute.name)});
+          CheckKeyPart(at, *entity, key.parts.back(), /*primary=*/false);
+        } else {
+          complete = false;
+        }
+      }
+      if (complete) entity->indexes.push_back(std::move(key));
+      else if (templates && index.scopes.empty()) Problem(templates, "does not say all keys of the index " + index.name);
+    }
+  }
+
+  void CheckKeyPart(const At& at, const Entity& entity, const KeyPart& part, bool primary) {
+    for (const Template& pattern : part.templates) {
+      for (const Template::Part& piece : pattern.parts) {
+        if (piece.name.empty()) continue;
+        const Attribute* attribute = entity.Find(piece.name);
+        if (attribute == nullptr) {
+          Problem(at, "the template names {" + piece.name + "}, which is no attribute of " + entity.name);
+          continue;
+        }
+        if (attribute->kind == Kind::kEncrypted) Problem(at, "an encrypted attribute cannot be part of a key: " + piece.name);
+        std::string_view stored = StoredType(attribute->kind);
+        if (stored != "S" && stored != "N" && stored != "B") Problem(at, "an attribute of type " + std::string(KindName(attribute->kind)) + " cannot be part of a key: " + piece.name);
+        if (piece.as_date && attribute->kind != Kind::kInstant) Problem(at, "{" + piece.name + ":date} needs an attribute of type ts");
+        bool filled = attribute->required || attribute->default_value || attribute->default_from || attribute->always;
+        if (primary && !filled && &pattern == &part.templates.back())
+          Problem(at, "the key needs " + piece.name + ", which is optional");
+      }
+    }
+  }
+
+  void CheckEntity(const At& at, const Entity& entity) {
+    for (const Attribute& attribute : entity.attributes) {
+      for (const auto& computed : {attribute.always, attribute.default_from}) {
+        if (!computed || computed->source != Computed::Source::kAttribute) continue;
+        if (entity.Find(computed->attribute) == nullptr)
+          Problem(attribute.place, "computed from " + computed->attribute + ", which is no attribute of " + entity.name);
+      }
+      if (!attribute.schema_by.empty() && entity.Find(attribute.schema_by) == nullptr)
+        Problem(attribute.place, "the schema is named by " + attribute.schema_by + ", which is no attribute");
+      for (const std::string& name : attribute.context) {
+        if (entity.Find(name) == nullptr) Problem(attribute.place, "the context names " + name + ", which is no attribute");
+      }
+      if (!attribute.embed_from.empty() && entity.Find(attribute.embed_from) == nullptr)
+        Problem(attribute.place, "embedded from " + attribute.embed_from + ", which is no attribute");
+      if (attribute.name == entity.table->ttl && attribute.kind != Kind::kEpoch)
+        Problem(attribute.place, "is the table's TTL attribute and must be of type epoch");
+      if (!attribute.stored && !Has(entity.KeyInputs(), attribute.name))
+        Problem(attribute.place, "is neither stored nor part of the key");
+      if (attribute.name == entity.table->type_attribute)
+        Problem(attribute.place, "is the table's type attribute, which is written by itself");
+      for (const KeyPart& part : entity.key) {
+        bool itself = part.templates.size() == 1 && part.templates[0].ToText() == "{" + attribute.name + "}";
+        if (part.attribute.name == attribute.name && !itself && attribute.stored)
+          Problem(attribute.place, "has the name of a key attribute, which is derived");
+      }
+    }
+    for (const VectorIndex& index : entity.table->vector_indexes) {
+      const Attribute* vector = entity.Find(index.attribute);
+      if (vector != nullptr && vector->dimensions != index.dimensions)
+        Problem(vector->place, "the index " + index.name + " has " + std::to_string(index.dimensions) + " dimensions");
+    }
+    CheckConditions(at["checks"], entity, entity.checks);
+  }
+
+  void CheckConditions(const At& at, const Entity& entity, const std::vector<Check>& checks) {
+    for (const Check& check : checks) {
+      for (const std::string& name : check.condition.Attributes()) {
+        if (entity.Find(name) == nullptr) Problem(at, "asks for " + name + ", which is no attribute of " + entity.name);
+      }
+    }
+  }
+
+  Entity* MutableEntity(const std::string& name) {
+    for (auto& entity : model_->entities) {
+      if (entity->name == name) return entity.get();
+    }
+    return nullptr;
+  }
+
+  void ReadParents(const std::string& name, const At& at) {
+    Entity* entity = MutableEntity(name);
+    if (entity == nullptr) return;
+    EachElement(at, [&](const At& one) { ReadParent(one, entity); });
+  }
+
+  void ReadParent(const At& at, Entity* entity) {
+    EachEntry(at, [&](const std::string& parent_name, const At& bind) {
+      const Entity* parent = model_->FindEntity(parent_name);
+      if (parent == nullptr) return Problem(bind, "no entity of this model: " + parent_name);
+      Parent link{parent_name, {}};
+      EachEntry(bind, [&](const std::string& theirs, const At& own) {
+        if (entity->Find(own.text()) == nullptr) Problem(own, "no attribute of " + entity->name + ": " + own.text());
+        link.bind[theirs] = own.text();
+      });
+      for (const std::string& input : parent->KeyInputs()) {
+        if (link.bind.count(input) == 0 && input != model_->tenant)
+          Problem(bind, "does not say the parent's " + input);
+        if (link.bind.count(input) == 0 && input == model_->tenant) link.bind[input] = model_->tenant;
+      }
+      entity->parents.push_back(std::move(link));
+    });
+  }
+
+  // --- machines ---
+
+  void ReadMachine(const std::string& name, const At& at) {
+    OnlyKeys(at, {"title", "entity", "entities", "field", "states", "initial", "moves"});
+    std::vector<std::string> entities = Texts(at["entity"] ? at["entity"] : at["entities"]);
+    if (entities.empty()) Problem(at, "has no `entity`");
+    for (const std::string& entity_name : entities) {
+      Entity* entity = MutableEntity(entity_name);
+      if (entity == nullptr) {
+        Problem(at, "no entity of this model: " + entity_name);
+        continue;
+      }
+      auto machine = std::make_unique<Machine>();
+      machine->name = name;
+      machine->entity = entity;
+      machine->place = PlaceOf(at);
+      machine->field = at["field"].text();
+      if (entity->machine != nullptr) Problem(at, entity_name + " has a state machine already");
+      ReadStates(at, *entity, machine.get());
+      entity->machine = machine.get();
+      model_->machines.push_back(std::move(machine));
+    }
+  }
+
+  void ReadStates(const At& at, const Entity& entity, Machine* machine) {
+    if (machine->field.empty()) {
+      EachEntry(at["states"], [&](const std::string& state, const At& when) {
+        std::vector<Condition> conditions = ReadConditions(when);
+        State derived{state, std::nullopt};
+        if (conditions.size() == 1) {
+          derived.when = std::move(conditions[0]);
+        } else if (!conditions.empty()) {
+          derived.when.emplace();
+          derived.when->op = Condition::Op::kAnd;
+          derived.when->parts = std::move(conditions);
+        }
+        machine->states.push_back(std::move(derived));
+      });
+      if (machine->states.empty()) Problem(at, "needs `field`, or `states` that are derived");
+    } else {
+      const Attribute* field = entity.Find(machine->field);
+      if (field == nullptr) return Problem(at["field"], "no attribute of " + entity.name + ": " + machine->field);
+      if (field->choices.empty()) Problem(at["field"], "the attribute " + machine->field + " lists no values");
+      for (const std::string& state : field->choices) machine->states.push_back({state, std::nullopt});
+    }
+    auto declared = [&](const std::string& state) {
+      return std::any_of(machine->states.begin(), machine->states.end(), [&](const State& s) { return s.name == state; });
+    };
+    machine->initial = Texts(at["initial"]);
+    if (machine->initial.empty()) Problem(at, "has no `initial` state");
+    for (const std::string& state : machine->initial) {
+      if (!declared(state)) Problem(at["initial"], "no state of " + entity.name + ": " + state);
+    }
+    EachEntry(at["moves"], [&](const std::string& from, const At& to) {
+      if (!declared(from)) Problem(to, "no state of " + entity.name + ": " + from);
+      for (const std::string& state : Texts(to)) {
+        if (!declared(state)) Problem(to, "a move to " + state + ", which is no state of " + entity.name);
+        machine->moves[from].push_back(state);
+      }
+    });
+  }
+
+  // --- patterns ---
+
+  // A step sees its own keys and those of the pattern around it.
+  struct Scope {
+    std::vector<At> levels;  // innermost first
+    At operator[](const std::string& key) const {
+      for (const At& level : levels) {
+        if (At found = level[key]) return found;
+      }
+      return levels[0][key];
+    }
+    const At& own() const { return levels[0]; }
+  };
+
+  void ReadPattern(const std::string& id, const At& at) {
+    auto pattern = std::make_unique<Pattern>();
+    pattern->id = id;
+    pattern->place = PlaceOf(at);
+    Unique(&ids_, id, at);
+    OnlyPatternKeys(at);
+    pattern->title = at["title"] ? at["title"].text() : id;
+    pattern->limit = Integer(at["limit"], 50, 1, 1000);
+    pattern->sort = at["sort"].text();
+    EachEntry(at["let"], [&](const std::string& name, const At& text) {
+      if (auto computed = Take(text, ParseComputed(text.text()))) pattern->let.emplace_back(name, *computed);
+    });
+    if (at["cases"]) {
+      EachElement(at["cases"], [&](const At& one) { ReadCase(Scope{{one, at}}, pattern.get()); });
+    } else {
+      ReadCase(Scope{{at}}, pattern.get());
+    }
+    InferParams(at, pattern.get());
+    model_->patterns.push_back(std::move(pattern));
+  }
+
+  void OnlyPatternKeys(const At& at) {
+    OnlyKeys(at, {"title",   "get",        "query",    "batch_get", "for",     "for_each", "scan",  "union",
+                  "cases",   "bundle",     "search",   "put",       "put_all", "update",   "where", "delete",
+                  "delete_all", "transact", "memory",  "returns",   "index",   "filter",   "params", "let",
+                  "keep",    "order",      "sort",     "limit",     "consistent", "when",  "given"});
+  }
+
+  void ReadCase(const Scope& scope, Pattern* pattern) {
+    Case one;
+    OnlyPatternKeys(scope.own());
+    EachEntry(scope.own()["when"], [&](const std::string& name, const At& value) { one.when[name] = value.text(); });
+    one.given = Texts(scope.own()["given"]);
+    if (scope["bundle"]) {
+      EachEntry(scope["bundle"], [&](const std::string& name, const At& other) { one.bundle.emplace_back(name, other.text()); });
+    } else if (scope.own()["union"]) {
+      EachElement(scope.own()["union"], [&](const At& step) {
+        OnlyPatternKeys(step);
+        Scope inner{{step}};
+        inner.levels.insert(inner.levels.end(), scope.levels.begin(), scope.levels.end());
+        ReadStep(inner, &one);
+      });
+    } else {
+      ReadStep(scope, &one);
+    }
+    pattern->cases.push_back(std::move(one));
+  }
+
+  const Entity* EntityNamed(const At& at) {
+    const Entity* entity = model_->FindEntity(at.text());
+    if (entity == nullptr) Problem(at, "no entity of this model: " + at.text());
+    return entity;
+  }
+
+  // The level that says the form: the innermost that says any.
+  static const At* FormLevel(const Scope& scope) {
+    for (const At& level : scope.levels) {
+      for (const char* key : {"get", "query", "batch_get", "scan", "search", "put", "put_all", "update", "delete",
+                              "delete_all", "transact", "memory"}) {
+        if (level[key]) return &level;
+      }
+    }
+    return nullptr;
+  }
+
+  void ReadStep(const Scope& scope, Case* one) {
+    using Form = Step::Form;
+    static const std::vector<std::pair<std::string, Form>> kEntityForms{
+        {"get", Form::kGet},        {"batch_get", Form::kBatchGet},   {"scan", Form::kScan},
+        {"put", Form::kPut},        {"put_all", Form::kPutAll},       {"update", Form::kUpdate},
+        {"delete", Form::kDelete},  {"delete_all", Form::kDeleteAll}};
+    const At* form = FormLevel(scope);
+    if (form == nullptr) {
+      return Problem(scope.own(), "says no form: get, query, batch_get, scan, union, cases, bundle, search, put, "
+                                  "put_all, update, delete, delete_all, transact or memory");
+    }
+    Step step;
+    step.form = Form::kQuery;
+    for (const auto& [key, entity_form] : kEntityForms) {
+      if (!(*form)[key]) continue;
+      const Entity* entity = EntityNamed((*form)[key]);
+      if (entity == nullptr) return;
+      step.form = entity_form;
+      step.returns = {entity};
+      step.table = entity->table;
+    }
+    EachElement(scope["returns"], [&](const At& name) {
+      if (const Entity* entity = EntityNamed(name)) {
+        if (!Has(step.returns, entity)) step.returns.push_back(entity);
+      }
+    });
+    if (step.table == nullptr && !step.returns.empty()) step.table = step.returns[0]->table;
+    if ((*form)["search"]) {
+      step.form = Form::kSearch;
+      if (!ReadSearch((*form)["search"], &step)) return;
+    } else if ((*form)["transact"]) {
+      step.form = Form::kTransact;
+      ReadWrites((*form)["transact"], &step);
+    } else if ((*form)["memory"]) {
+      step.form = Form::kMemory;
+      step.memory_from = (*form)["memory"]["from"].text();
+      step.memory_by = (*form)["memory"]["by"].text();
+    } else if ((*form)["query"]) {
+      if (!ReadQuery(scope, &step)) return;
+    }
+    step.where = ReadConditions(scope["where"]);
+    EachEntry(scope["for"], [&](const std::string& name, const At& values) { step.for_values.emplace_back(name, Texts(values)); });
+    if (scope["for_each"]) {
+      step.for_each = scope["for_each"]["pattern"].text();
+      EachEntry(scope["for_each"]["bind"], [&](const std::string& param, const At& attribute) { step.bind[param] = attribute.text(); });
+    }
+    step.filter = ReadConditions(scope["filter"]);
+    step.keep = ReadConditions(scope["keep"]);
+    std::string order = scope["order"].text();
+    if (!order.empty() && order != "ascending" && order != "descending") Problem(scope["order"], "should be ascending or descending");
+    step.descending = order == "descending";
+    step.consistent = Flag(scope["consistent"], false);
+    CheckFilters(scope, step);
+    one->steps.push_back(std::move(step));
+  }
+
+  void CheckFilters(const Scope& scope, const Step& step) {
+    for (const std::vector<Condition>* list : {&step.filter, &step.keep}) {
+      for (const Condition& condition : *list) {
+        for (const std::string& name : condition.Attributes()) {
+          bool known = step.returns.empty();
+          for (const Entity* entity : step.returns) {
+            const Attribute* attribute = entity->Find(name);
+            known = known || attribute != nullptr;
+            if (attribute != nullptr && attribute->kind == Kind::kEncrypted)
+              Problem(scope.own(), "an encrypted attribute cannot be filtered by: " + name);
+          }
+          if (!known) Problem(scope["filter"], "filters by " + name + ", which is no attribute of what it returns");
+        }
+      }
+    }
+  }
+
+  bool ReadQuery(const Scope& scope, Step* step) {
+    At query = scope["query"];
+    if (step->returns.empty()) return Problem(query, "says no `returns`"), false;
+    const Table& table = *step->table;
+    std::vector<KeyAttribute> hash{table.key[0]};
+    std::vector<KeyAttribute> range(table.key.begin() + 1, table.key.end());
+    std::string served_by = "the table " + table.name;
+    if (scope["index"]) {
+      step->index = table.FindIndex(scope["index"].text());
+      if (step->index == nullptr) return Problem(scope["index"], "the table has no index " + scope["index"].text()), false;
+      hash = step->index->hash;
+      range = step->index->range;
+      served_by = "the index " + step->index->name;
+    }
+    bool sound = true;
+    EachEntry(query, [&](const std::string& name, const At& condition) {
+      auto names = [&](const KeyAttribute& key) { return key.name == name; };
+      auto part = std::find_if(hash.begin(), hash.end(), names);
+      if (part != hash.end()) {
+        if (auto pattern = Take(condition, ParseTemplate(condition.text()))) step->partition.emplace_back(*part, *std::move(pattern));
+        return;
+      }
+      if (!range.empty() && range[0].name == name) {
+        step->sort_key = range[0];
+        if (auto sort = Take(condition, ParseSortCondition(condition.text()))) step->sort = *std::move(sort);
+        return;
+      }
+      sound = false;
+      Problem(condition, "no index serves this: " + name + " is no key of " + served_by);
+    });
+    if (step->sort_key.name.empty() && !range.empty()) step->sort_key = range[0];
+    if (sound && step->partition.size() != hash.size()) {
+      Problem(query, "no index serves this: it must say the partition key " + hash[0].name + " of " + served_by);
+      sound = false;
+    }
+    return sound;
+  }
+
+  bool ReadSearch(const At& at, Step* step) {
+    OnlyKeys(at, {"entity", "index", "each", "match", "threshold", "top_k", "select"});
+    Search search;
+    search.entity = EntityNamed(at["entity"]);
+    if (search.entity == nullptr) return false;
+    step->table = search.entity->table;
+    step->returns = {search.entity};
+    for (const VectorIndex& index : step->table->vector_indexes) {
+      if (index.name == at["index"].text()) search.index = &index;
+    }
+    if (search.index == nullptr) return Problem(at["index"], "the table has no vector index " + at["index"].text()), false;
+    search.each_pattern = at["each"]["pattern"].text();
+    search.each_where = ReadConditions(at["each"]["where"]);
+    EachEntry(at["match"], [&](const std::string& name, const At& text) {
+      bool filter = std::any_of(search.index->filters.begin(), search.index->filters.end(),
+                                [&](const KeyAttribute& key) { return key.name == name; });
+      if (!filter) Problem(text, "no filter of the index " + search.index->name + ": " + name);
+      if (auto pattern = Take(text, ParseTemplate(text.text()))) search.match.emplace_back(name, *std::move(pattern));
+    });
+    search.threshold = Decimal(at["threshold"]).value_or(0);
+    search.top_k = Integer(at["top_k"], 10, 1, 100);
+    search.select = Texts(at["select"]);
+    step->search = std::move(search);
+    return true;
+  }
+
+  void ReadWrites(const At& at, Step* step) {
+    EachElement(at, [&](const At& write) {
+      OnlyKeys(write, {"put", "set"});
+      PatternWrite one;
+      one.entity = EntityNamed(write["put"]);
+      if (one.entity == nullptr) return;
+      EachEntry(write["set"], [&](const std::string& name, const At& text) {
+        if (one.entity->Find(name) == nullptr) Problem(text, "no attribute of " + one.entity->name + ": " + name);
+        if (auto pattern = Take(text, ParseTemplate(text.text()))) one.set.emplace_back(name, *std::move(pattern));
+      });
+      if (step->table == nullptr) step->table = one.entity->table;
+      step->returns.push_back(one.entity);
+      step->writes.push_back(std::move(one));
+    });
+  }
+
+  // --- parameters ---
+
+  static void Collect(const Template& pattern, std::vector<std::string>* names) {
+    for (std::string& name : pattern.Names()) names->push_back(std::move(name));
+  }
+
+  static std::vector<std::string> ParamNames(const Step& step) {
+    using Form = Step::Form;
+    std::vector<std::string> names;
+    if (step.form == Form::kGet || step.form == Form::kBatchGet || step.form == Form::kDelete || step.form == Form::kUpdate) names = step.returns[0]->KeyInputs();
+    for (const auto& [attribute, pattern] : step.partition) Collect(pattern, &names);
+    Collect(step.sort.low, &names);
+    Collect(step.sort.high, &names);
+    for (const auto* list : {&step.filter, &step.keep, &step.where}) {
+      for (const Condition& condition : *list) {
+        for (std::string& name : condition.Params()) names.push_back(std::move(name));
+      }
+    }
+    if (step.search) {
+      for (const auto& [name, pattern] : step.search->match) Collect(pattern, &names);
+    }
+    for (const PatternWrite& write : step.writes) {
+      for (const auto& [name, pattern] : write.set) Collect(pattern, &names);
+    }
+    if (step.form == Form::kMemory) names.push_back(step.memory_by);
+    std::erase_if(names, [&](const std::string& name) {
+      bool for_value = std::any_of(step.for_values.begin(), step.for_values.end(), [&](const auto& f) { return f.first == name; });
+      return for_value || step.bind.count(name) > 0 || name.starts_with("each.");
+    });
+    return names;
+  }
+
+  void InferParams(const At& at, Pattern* pattern) {
+    for (Attribute& declared : ReadParamLines(at["params"], *pattern)) pattern->params.push_back(std::move(declared));
+    bool single = pattern->cases.size() == 1;
+    auto add = [&](const std::string& name, const Step* step, bool required) {
+      bool computed = std::any_of(pattern->let.begin(), pattern->let.end(), [&](const auto& let) { return let.first == name; });
+      if (computed || std::any_of(pattern->params.begin(), pattern->params.end(), [&](const Attribute& p) { return p.name == name; })) return;
+      pattern->params.push_back(ParamLike(name, step, required));
+    };
+    for (const Case& one : pattern->cases) {
+      for (const auto& [name, value] : one.when) add(name, nullptr, false);
+      for (const Step& step : one.steps) {
+        for (const std::string& name : ParamNames(step)) add(name, &step, single);
+        if (step.search) AddSearchParams(*step.search, pattern);
+        if (step.form == Step::Form::kPut || step.form == Step::Form::kUpdate) {
+          // The fields of the entity are the parameters, and are checked as such.
+          for (const Attribute& attribute : step.returns[0]->attributes) add(attribute.name, &step, false);
+        }
+      }
+    }
+    SortByName(&pattern->params);
+  }
+
+  static void AddSearchParams(const Search& search, Pattern* pattern) {
+    auto optional = [&](const std::string& name, Kind kind) {
+      Attribute param;
+      param.name = name;
+      param.kind = kind;
+      if (kind == Kind::kVector) param.dimensions = search.index->dimensions;
+      bool known = std::any_of(pattern->params.begin(), pattern->params.end(), [&](const Attribute& p) { return p.name == name; });
+      if (!known) pattern->params.push_back(std::move(param));
+    };
+    optional("vector", Kind::kVector);
+    optional("text", Kind::kString);
+    optional("threshold", Kind::kNumber);
+    optional("top_k", Kind::kNumber);
+  }
+
+  // Parameter lines may leave the type to the attribute of the same name: `type: "?"`.
+  std::vector<Attribute> ReadParamLines(const At& at, const Pattern& pattern) {
+    std::vector<Attribute> params;
+    EachEntry(at, [&](const std::string& name, const At& line) {
+      if (line.text() == "?" || line.text() == "!") {
+        const Step* step = pattern.cases.empty() || pattern.cases[0].steps.empty() ? nullptr : &pattern.cases[0].steps[0];
+        params.push_back(ParamLike(name, step, line.text() == "!"));
+        return;
+      }
+      params.push_back(ReadAttribute(name, line));
+      // A bare type is required where there is nothing to choose from.
+      bool bare = line.node.IsScalar() && line.text().find_first_of("?!") == std::string::npos;
+      if (bare && pattern.cases.size() == 1 && !params.back().default_value) params.back().required = true;
+    });
+    return params;
+  }
+
+  static Attribute ParamLike(const std::string& name, const Step* step, bool required) {
+    Attribute param;
+    param.name = name;
+    if (step != nullptr) {
+      for (const Entity* entity : step->returns) {
+        const Attribute* attribute = entity->Find(name);
+        if (attribute == nullptr) continue;
+        param = *attribute;
+        break;
+      }
+    }
+    param.name = name;
+    param.required = required;
+    param.default_value.reset();
+    param.default_from.reset();
+    param.always.reset();
+    return param;
+  }
+
+  // --- what can only be seen at the end ---
+
+  void CheckCollisions() {
+    const auto& all = model_->entities;
+    for (size_t i = 0; i < all.size(); ++i) {
+      for (size_t j = i + 1; j < all.size(); ++j) {
+        const Entity& a = *all[i];
+        const Entity& b = *all[j];
+        if (a.table != b.table || overlaps_.count({a.name, b.name}) > 0 || overlaps_.count({b.name, a.name}) > 0) continue;
+        bool collide = true;
+        for (size_t part = 0; part < a.key.size() && collide; ++part) {
+          collide = std::any_of(a.key[part].templates.begin(), a.key[part].templates.end(), [&](const Template& x) {
+            return std::any_of(b.key[part].templates.begin(), b.key[part].templates.end(),
+                               [&](const Template& y) { return CanCollide(x, y); });
+          });
+        }
+        if (collide) Problem(b.place, "its keys can be those of " + a.name + "; add `overlaps: [" + a.name + "]` if that is meant");
+      }
+    }
+  }
+
+  void CheckPattern(const Pattern& pattern) {
+    auto must_exist = [&](const std::string& id) {
+      if (!id.empty() && model_->FindPattern(id) == nullptr) Problem(pattern.place, "no pattern of this model: " + id);
+    };
+    for (const Case& one : pattern.cases) {
+      for (const auto& [name, id] : one.bundle) must_exist(id);
+      for (const Step& step : one.steps) {
+        must_exist(step.for_each);
+        must_exist(step.memory_from);
+        if (step.search) must_exist(step.search->each_pattern);
+      }
+    }
+  }
+
+  const std::string file_;
+  const LoadOptions& options_;
+  std::unique_ptr<Model> model_ = std::make_unique<Model>();
+  std::vector<Attribute> common_;
+  std::set<std::pair<std::string, std::string>> overlaps_;
+  std::vector<std::pair<std::string, Place>> schemas_named_;
+  std::set<std::string> ids_;
+  std::vector<std::string> problems_;
+  size_t nodes_ = 0;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> LoadModel(std::string_view yaml, const std::string& file, const LoadOptions& options) {
+  if (yaml.size() > kFileBytesMax) return ValidationError(file + ": larger than 1 MB");
+  YAML::Node root;
+  try {
+    root = YAML::Load(std::string(yaml));
+    return Loader(file, options).Load(root);
+  } catch (const YAML::Exception& e) {
+    return ValidationError(file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
+  }
+}
+
+Result<std::shared_ptr<const Model>> LoadModelFile(const std::string& path, const LoadOptions& options) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return ValidationError(path + ": cannot be read");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return LoadModel(text.str(), path, options);
+}
+
+}  // namespace holdfast::model
