@@ -66,6 +66,8 @@ enum class ErrorCode : unsigned char {
   kLocked,        // another process has the directory open
   kNewerFormat,   // written by a later version
   kNotSupported,  // this build or backend cannot do it
+
+  kRefused,  // a model refuses it: ErrorDetail::refusal says why (holdfast/model.h)
 };
 
 // Name of `code` for logs and messages, e.g. "ValidationException".

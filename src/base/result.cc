@@ -32,6 +32,7 @@ std::string_view ErrorName(ErrorCode code) {
     case ErrorCode::kLocked: return "Locked";
     case ErrorCode::kNewerFormat: return "NewerFormat";
     case ErrorCode::kNotSupported: return "NotSupported";
+    case ErrorCode::kRefused: return "Refused";
   }
   return "Unknown";
 }

@@ -34,7 +34,8 @@ Style StyleOf(ErrorCode code) {
     case ErrorCode::kReadOnly:
     case ErrorCode::kLocked:
     case ErrorCode::kNewerFormat:
-    case ErrorCode::kNotSupported: return {kDynamoDb, 500};
+    case ErrorCode::kNotSupported:
+    case ErrorCode::kRefused: return {kDynamoDb, 500};
     default: return {kDynamoDb};
   }
 }

@@ -43,7 +43,7 @@ class Metrics {
   std::string Render(engine::Engine* engine) const;
 
  private:
-  static constexpr size_t kErrorCodes = static_cast<size_t>(ErrorCode::kNotSupported) + 1;
+  static constexpr size_t kErrorCodes = static_cast<size_t>(ErrorCode::kRefused) + 1;
   struct PerOperation {
     std::atomic<uint64_t> requests{0};
     std::array<std::atomic<uint64_t>, kErrorCodes> errors{};

@@ -172,10 +172,19 @@ struct CancellationReason {
   }
 };
 
+// Why a model refused: one of the names in docs/models.md, the HTTP status that goes with it, and what a program
+// needs to know beyond the message.
+struct Refusal {
+  std::string name;  // "IllegalTransition"
+  int http_status = 500;
+  AttributeMap details;
+};
+
 // What Error::detail() points to. Lives as long as a copy of the error does.
 struct ErrorDetail {
   std::optional<Item> item;                 // ConditionalCheckFailedException, when asked for
   std::vector<CancellationReason> reasons;  // TransactionCanceledException, one per action
+  Refusal refusal;                          // kRefused
 };
 
 }  // namespace holdfast

@@ -1,0 +1,183 @@
+// Models: an application's data described in one YAML file (docs/models.md), used from C++.
+//
+//   auto model = holdfast::LoadModel("models/pm.yaml");
+//   if (!model) return Fail(model.error());                    // file, line, path
+//   auto store = holdfast::EmbeddedStore(database.get());      // or OpenRemoteStore: the same from here on
+//   auto app = holdfast::Application::Open(store.get(), *model, {});
+//   (*app)->Apply();                                           // makes the tables
+//   auto project = (*app)->Create(holdfast::Caller(), "Project", {{"name", "Lantern Quay"}, {"source", "jira"}, …});
+//   auto page = (*app)->Ask(holdfast::Caller(), "PM-A-13", {}, {});
+//   for (const holdfast::Record& record : page->records) Use(record.Fields());
+//
+// The model builds the keys, checks and completes the values, and enforces versions and state machines inside
+// the write. What it refuses is an Error of code kRefused whose detail()->refusal carries one of the catalogue's
+// names (NotFound, AlreadyExists, IllegalTransition, VersionConflict, ValidationError, SchemaInvalid, …), and
+// nothing was changed.
+//
+// Thread safety: an Application may be used from any thread; calls block. It needs its Store to outlive it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "holdfast/export.h"
+#include "holdfast/result.h"
+#include "holdfast/store.h"
+#include "holdfast/value.h"
+
+namespace holdfast {
+
+namespace model {
+struct Model;
+struct Entity;
+class Runtime;
+}  // namespace model
+
+struct ModelOptions {
+  std::string stage = "dev";            // for {stage} in the names of tables
+  std::map<std::string, bool> options;  // over the file's own
+};
+
+// Immutable; copies share it.
+using ModelPtr = std::shared_ptr<const model::Model>;
+// Fails with all that is wrong with the file, a line each.
+HOLDFAST_EXPORT Result<ModelPtr> LoadModel(const std::string& path, const ModelOptions& options = {});
+
+// On whose behalf a call is made. As it stands: the program itself, which may do everything the model allows.
+struct Caller {
+  // Whose data it is. With a tenant, everybody else's is as if it were not there.
+  std::string tenant;
+  // May write `command_only` entities and read across tenants.
+  bool administrator = true;
+
+  static Caller Tenant(std::string name) { return {std::move(name), false}; }
+};
+
+// Something accepted that its writer should look at.
+struct ModelWarning {
+  std::string path;
+  std::string message;
+};
+
+// An item as the model knows it.
+class HOLDFAST_EXPORT Record {
+ public:
+  Record(const model::Model* model, const model::Entity* entity, Item stored)
+      : model_(model), entity_(entity), stored_(std::move(stored)) {}
+
+  // Null when the model knows no such entity; Fields() is then the item as it stands.
+  const model::Entity* entity() const { return entity_; }
+  // As the table holds it.
+  const Item& stored() const { return stored_; }
+  // As callers write and read it: without derived keys, with defaults for what older items lack, and of encrypted
+  // attributes only whether they are set. Made anew by each call.
+  Item Fields() const;
+
+ private:
+  const model::Model* model_;
+  const model::Entity* entity_;
+  Item stored_;
+};
+
+struct Written {
+  Record record;
+  std::vector<ModelWarning> warnings;
+};
+
+// What a change expects of the item it changes.
+struct Expected {
+  // The version attribute: a number, or for entities versioned by time an instant.
+  std::optional<AttributeValue> version;
+};
+
+struct PageRequest {
+  std::optional<int64_t> limit;  // 1 to 1000; the pattern's own unless told
+  std::string cursor;            // of the page before
+};
+
+struct Answer {
+  std::vector<Record> records;
+  // Of searches: how similar each record is, in the same order.
+  std::vector<double> similarities;
+  // Empty at the end.
+  std::string cursor;
+  // Of bundles: each part under its name.
+  std::vector<std::pair<std::string, Answer>> parts;
+  std::vector<ModelWarning> warnings;
+};
+
+// What `apply` did to, or `check` found of, one table.
+struct TableReport {
+  std::string table;
+  std::string status;                // "created", "updated", "as it should be", "missing", "drifted"
+  std::vector<std::string> details;  // what was changed, or differs
+};
+
+struct MasterKeys;  // holdfast/master_keys.h
+
+struct ApplicationOptions {
+  // Signs cursors. Those of another key are refused. Empty: a random one, so that cursors end with the process.
+  std::string cursor_key;
+  // For `encrypted` attributes; without it writing one is refused.
+  std::shared_ptr<const MasterKeys> master_keys;
+  // Makes vectors of texts: "demo", or the URL of a webhook. Empty: what the model says.
+  std::string embedder;
+  // Milliseconds since 1970. Empty: the system's clock.
+  std::function<int64_t()> now_millis;
+};
+
+class HOLDFAST_EXPORT Application {
+ public:
+  // Refuses, by name, what the store cannot do and the model needs.
+  static Result<std::unique_ptr<Application>> Open(Store* store, ModelPtr model, ApplicationOptions options);
+  ~Application();
+  Application(const Application&) = delete;
+  Application& operator=(const Application&) = delete;
+
+  const model::Model& model() const;
+
+  // --- tables ---
+
+  // Makes the tables and indexes that are missing and waits until they are active; writes default items. Doing it
+  // again changes nothing.
+  Result<std::vector<TableReport>> Apply();
+  // Compares and changes nothing.
+  Result<std::vector<TableReport>> Compare();
+
+  // --- entities ---
+
+  // Fails with AlreadyExists.
+  Result<Written> Create(const Caller& caller, std::string_view entity, const Item& fields);
+  // Creates it, or replaces all fields that a caller may set.
+  Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields, const Expected& expected = {});
+  // Changes the given fields; NULL removes one. `key` holds the attributes of the key.
+  Result<Written> Patch(const Caller& caller, std::string_view entity, const Item& key, const Item& changes,
+                        const Expected& expected = {});
+  Result<Record> Get(const Caller& caller, std::string_view entity, const Item& key);
+  Status Delete(const Caller& caller, std::string_view entity, const Item& key, const Expected& expected = {});
+  // Those whose partition `known` says, in the table or in an index.
+  Result<Answer> List(const Caller& caller, std::string_view entity, const Item& known, const PageRequest& page);
+
+  // --- patterns ---
+
+  Result<Answer> Ask(const Caller& caller, std::string_view pattern, const Item& parameters, const PageRequest& page);
+  // What Ask would do: a line per operation.
+  Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern, const Item& parameters);
+
+  // --- encrypted attributes ---
+
+  // What an encrypted attribute holds, for programs in the role that the model names.
+  Result<AttributeValue> Reveal(const Record& record, std::string_view attribute, std::string_view role);
+
+ private:
+  explicit Application(std::unique_ptr<model::Runtime> runtime);
+  std::unique_ptr<model::Runtime> runtime_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,111 @@
+#include "model/refusal.h"
+
+#include <algorithm>
+#include <array>
+
+namespace holdfast::model {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, int>, 21> kStatuses{{{"ValidationError", 400},
+                                                                      {"InvalidCursor", 400},
+                                                                      {"Unauthenticated", 401},
+                                                                      {"Forbidden", 403},
+                                                                      {"NotFound", 404},
+                                                                      {"AlreadyExists", 409},
+                                                                      {"IllegalTransition", 409},
+                                                                      {"VersionConflict", 409},
+                                                                      {"Conflict", 409},
+                                                                      {"ItemTooLarge", 413},
+                                                                      {"TransactionTooLarge", 413},
+                                                                      {"SchemaInvalid", 422},
+                                                                      {"RuleViolation", 422},
+                                                                      {"IdempotencyMismatch", 422},
+                                                                      {"Throttled", 429},
+                                                                      {"Internal", 500},
+                                                                      {"DecryptFailed", 500},
+                                                                      {"Unavailable", 503},
+                                                                      {"NotConfigured", 503},
+                                                                      {"CircuitOpen", 503},
+                                                                      {"Gone", 410}}};
+
+}  // namespace
+
+Error Refuse(std::string_view name, std::string message, AttributeMap details) {
+  auto detail = std::make_shared<ErrorDetail>();
+  detail->refusal.name = name;
+  const auto* known = std::find_if(kStatuses.begin(), kStatuses.end(), [&](const auto& s) { return s.first == name; });
+  detail->refusal.http_status = known == kStatuses.end() ? 500 : known->second;
+  detail->refusal.details = std::move(details);
+  return Error(ErrorCode::kRefused, std::move(message), std::move(detail));
+}
+
+Error RefuseInput(const std::vector<Violation>& violations) {
+  auto worst = std::min_element(violations.begin(), violations.end(),
+                                [](const Violation& a, const Violation& b) { return a.kind < b.kind; });
+  static constexpr std::string_view kNames[] = {"ValidationError", "SchemaInvalid", "RuleViolation"};
+  std::string message;
+  std::vector<AttributeValue> list;
+  for (const Violation& violation : violations) {
+    message += (message.empty() ? "" : "; ") + violation.path + ": " + violation.rule;
+    AttributeMap entry{{"path", violation.path}, {"rule", violation.rule}};
+    if (!violation.got.empty()) entry["got"] = violation.got;
+    list.push_back(AttributeValue::Map(std::move(entry)));
+  }
+  return Refuse(kNames[static_cast<size_t>(worst->kind)], std::move(message),
+                {{"violations", AttributeValue::List(std::move(list))}});
+}
+
+Error RefuseField(std::string path, std::string rule, std::string got) {
+  return RefuseInput({{std::move(path), std::move(rule), std::move(got)}});
+}
+
+Error RefuseMove(const Machine& machine, const std::string& id, std::string_view from, std::string_view to) {
+  std::vector<AttributeValue> allowed;
+  std::string list;
+  for (const std::string& state : from.empty() ? machine.initial : machine.From(from)) {
+    allowed.emplace_back(state);
+    list += (list.empty() ? "" : ", ") + state;
+  }
+  std::string message = from.empty() ? "a new " + machine.entity->name + " cannot be " + std::string(to)
+                                     : machine.entity->name + " cannot change from " + std::string(from) + " to " + std::string(to);
+  message += list.empty() ? "; this state is final" : "; allowed: " + list;
+  return Refuse("IllegalTransition", std::move(message),
+                {{"entity", machine.entity->name},
+                 {"id", id},
+                 {"field", machine.field},
+                 {"from", from.empty() ? AttributeValue() : AttributeValue(from)},
+                 {"to", to},
+                 {"allowed", AttributeValue::List(std::move(allowed))}});
+}
+
+Error NotFound(const Entity& entity, const std::string& id) {
+  return Refuse("NotFound", "there is no " + entity.name + " " + id, {{"entity", entity.name}, {"id", id}});
+}
+
+std::string_view RefusalName(const Error& error) {
+  return error.code() == ErrorCode::kRefused && error.detail() != nullptr ? std::string_view(error.detail()->refusal.name)
+                                                                          : std::string_view();
+}
+
+Error FromStore(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::kRefused: return error;
+    case ErrorCode::kProvisionedThroughputExceeded:
+    case ErrorCode::kThrottling: return Refuse("Throttled", error.message());
+    case ErrorCode::kResourceNotFound:
+      return Refuse("Unavailable", "a table of the model is missing; `holdfast model apply` makes it: " + error.message());
+    case ErrorCode::kTransactionConflict:
+    case ErrorCode::kTransactionInProgress: return Refuse("Conflict", error.message());
+    case ErrorCode::kIdempotentParameterMismatch: return Refuse("IdempotencyMismatch", error.message());
+    case ErrorCode::kAccessDenied: return Refuse("Forbidden", error.message());
+    case ErrorCode::kValidation:
+      if (error.message().find("size has exceeded") != std::string::npos || error.message().find("size exceeded") != std::string::npos)
+        return Refuse("ItemTooLarge", error.message());
+      return Refuse("ValidationError", error.message());
+    case ErrorCode::kReadOnly:
+    case ErrorCode::kIo: return Refuse("Unavailable", error.message());
+    default: return Refuse("Internal", error.ToString());
+  }
+}
+
+}  // namespace holdfast::model
