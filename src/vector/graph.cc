@@ -9,9 +9,9 @@ Candidate Graph::Descend(const CodedQuery& query, Candidate from, uint32_t level
     moved = false;
     const Links* list = slots_->links(from.slot, level);
     uint32_t count = list[0].load(std::memory_order_acquire);
-    for (uint32_t i = 1; i <= std::min<uint32_t>(count, kAhead); ++i) Prefetch(list[i]);
+    for (uint32_t i = 1; i <= std::min<uint32_t>(count, kAhead); ++i) slots_->Prefetch(list[i]);
     for (uint32_t i = 1; i <= count; ++i) {
-      if (i + kAhead <= count) Prefetch(list[i + kAhead]);
+      if (i + kAhead <= count) slots_->Prefetch(list[i + kAhead]);
       Slot next = list[i].load(std::memory_order_acquire);
       float distance = Distance(query, slots_->row(next));
       if (distance >= from.distance) continue;
@@ -27,7 +27,7 @@ std::vector<Slot> Graph::Choose(std::vector<Candidate> candidates, size_t count_
   std::vector<Slot> chosen;
   for (const Candidate& candidate : candidates) {
     if (chosen.size() == count_max) break;
-    CodedQuery base = QueryOf(candidate.slot);
+    CodedQuery base = CodedQuery::Of(slots_->row(candidate.slot));
     // A chosen one that is nearer to it leads there: its place is better used for another direction.
     bool covered = std::any_of(chosen.begin(), chosen.end(), [&](Slot other) {
       return Distance(base, slots_->row(other)) < candidate.distance;
@@ -52,7 +52,7 @@ void Graph::Link(Slot from, Slot to, float distance, uint32_t level) {
     return;
   }
   std::vector<Candidate> candidates{{distance, to}};
-  CodedQuery base = QueryOf(from);
+  CodedQuery base = CodedQuery::Of(slots_->row(from));
   for (uint32_t i = 1; i <= count; ++i) {
     Slot linked = list[i].load(std::memory_order_relaxed);
     candidates.push_back({Distance(base, slots_->row(linked)), linked});
@@ -62,7 +62,7 @@ void Graph::Link(Slot from, Slot to, float distance, uint32_t level) {
 
 void Graph::Insert(Slot slot, SearchScratch* scratch) {
   const SlotRow& row = slots_->row(slot);
-  CodedQuery query = QueryOf(slot);
+  CodedQuery query = CodedQuery::Of(row);
   uint64_t entry = entry_.load(std::memory_order_acquire);
   // Whoever raises the graph does it alone.
   bool raises = entry == kNoEntry || row.level > entry >> 32;
@@ -132,7 +132,7 @@ void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot
     kept.insert(kept.end(), around.begin(), around.end());
     std::sort(kept.begin(), kept.end());
     kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
-    CodedQuery base = QueryOf(slot);
+    CodedQuery base = CodedQuery::Of(slots_->row(slot));
     std::vector<Candidate> candidates;
     for (Slot linked : kept) candidates.push_back({Distance(base, slots_->row(linked)), linked});
     Write(list, Choose(std::move(candidates), slots_->link_max(level)));

@@ -32,7 +32,18 @@ namespace holdfast::vector {
 struct CodedQuery {
   const int8_t* bytes;
   Code code;
+
+  static CodedQuery Of(const SlotRow& row) {
+    return {row.code(), {row.scale, row.offset, row.error, row.norm}};
+  }
 };
+
+// How far codes say that they are apart.
+inline float Distance(Metric metric, const Kernels& kernels, size_t dimensions, const CodedQuery& query,
+                      const SlotRow& row) {
+  int32_t dot = kernels.dot_i8(query.bytes, row.code(), CodeBytes(dimensions));
+  return CodeDistance(metric, query.code, row.scale, row.offset, dot);
+}
 
 struct Candidate {
   float distance;
@@ -86,14 +97,8 @@ class Graph {
   static constexpr float kPatience = 6;  // acceptances to be expected before their lack means something
 
   float Distance(const CodedQuery& query, const SlotRow& row) const {
-    int32_t dot = kernels_->dot_i8(query.bytes, row.code(), CodeBytes(slots_->dimensions()));
-    return CodeDistance(metric_, query.code, row.scale, row.offset, dot);
+    return vector::Distance(metric_, *kernels_, slots_->dimensions(), query, row);
   }
-  CodedQuery QueryOf(Slot slot) const {
-    const SlotRow& row = slots_->row(slot);
-    return {row.code(), {row.scale, row.offset, row.error, row.norm}};
-  }
-  void Prefetch(Slot slot) const;
   // Walks greedily to a local minimum of one level.
   Candidate Descend(const CodedQuery& query, Candidate from, uint32_t level) const;
   template <class Accept>
@@ -118,12 +123,6 @@ class Graph {
 };
 
 // --- implementation of the templates ---
-
-inline void Graph::Prefetch(Slot slot) const {
-  const char* row = reinterpret_cast<const char*>(&slots_->row(slot));
-  size_t bytes = sizeof(SlotRow) + CodeBytes(slots_->dimensions());
-  for (size_t at = 0; at < bytes; at += 64) __builtin_prefetch(row + at);
-}
 
 template <class Accept>
 bool Graph::SearchLevel(const CodedQuery& query, Candidate from, uint32_t level, const Limits& limits,
@@ -159,9 +158,9 @@ bool Graph::SearchLevel(const CodedQuery& query, Candidate from, uint32_t level,
       if (scratch->visited.Insert(next)) fresh.push_back(next);
     }
     visits += fresh.size();
-    for (size_t i = 0; i < std::min(fresh.size(), kAhead); ++i) Prefetch(fresh[i]);
+    for (size_t i = 0; i < std::min(fresh.size(), kAhead); ++i) slots_->Prefetch(fresh[i]);
     for (size_t i = 0; i < fresh.size(); ++i) {
-      if (i + kAhead < fresh.size()) Prefetch(fresh[i + kAhead]);
+      if (i + kAhead < fresh.size()) slots_->Prefetch(fresh[i + kAhead]);
       const SlotRow& row = slots_->row(fresh[i]);
       Candidate next{Distance(query, row), fresh[i]};
       if (nearest.size() >= limits.ef && !(next < nearest.front())) continue;

@@ -269,24 +269,20 @@ bool Index::Accepts(const SlotRow& row, const Plan& plan, const AsOf& as_of) con
   return true;
 }
 
-void Index::Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan,
-                 const AsOf& as_of, std::vector<Candidate>* found) const {
+template <class Accept>
+void Index::Scan(const CodedQuery& query, const std::vector<Slot>& slots, const Accept& accept,
+                 std::vector<Candidate>* found) const {
   constexpr size_t kAhead = 3;
-  size_t row_bytes = sizeof(SlotRow) + CodeBytes(options_.dimensions);
   auto prefetch = [&](size_t i) {
-    if (i >= slots.size()) return;
-    const char* row = reinterpret_cast<const char*>(&slots_.row(slots[i]));
-    for (size_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(row + at);
+    if (i < slots.size()) slots_.Prefetch(slots[i]);
   };
   for (size_t i = 0; i < kAhead; ++i) prefetch(i);
   found->reserve(found->size() + slots.size());
   for (size_t i = 0; i < slots.size(); ++i) {
     prefetch(i + kAhead);
     const SlotRow& row = slots_.row(slots[i]);
-    if (!Accepts(row, plan, as_of)) continue;
-    int32_t dot = kernels_.dot_i8(prepared.coded.bytes, row.code(), CodeBytes(options_.dimensions));
-    found->push_back(
-        {CodeDistance(options_.metric, prepared.coded.code, row.scale, row.offset, dot), slots[i]});
+    if (!accept(row)) continue;
+    found->push_back({Distance(options_.metric, kernels_, options_.dimensions, query, row), slots[i]});
   }
 }
 
@@ -364,8 +360,9 @@ std::vector<Hit> Index::Search(const Query& query) const {
   Plan plan = MakePlan(query);
   if (plan.none || query.k == 0) return {};
   PreparedQuery prepared(options_, kernels_, query.vector);
+  auto accept = [&](const SlotRow& row) { return Accepts(row, plan, query.as_of); };
   std::vector<Candidate> candidates;
-  Scan(prepared, plan.scan, plan, query.as_of, &candidates);
+  Scan(prepared.coded, plan.scan, accept, &candidates);
   bool tied = false;
   if (plan.graph == nullptr) return Settle(prepared, std::move(candidates), query, true, &tied);
 
@@ -374,7 +371,6 @@ std::vector<Hit> Index::Search(const Query& query) const {
     limits.visits_max = plan.matches_max / kWalkCost;
     limits.share = static_cast<float>(plan.matches_max) / static_cast<float>(plan.members);
   }
-  auto accept = [&](const SlotRow& row) { return Accepts(row, plan, query.as_of); };
   std::vector<Candidate> walked;
   bool found = !prepared.coded.code.is_blank() &&
                plan.graph->Search(prepared.coded, limits, accept, ThreadScratch(), &walked) &&
@@ -390,7 +386,7 @@ std::vector<Hit> Index::Search(const Query& query) const {
     if (!tied) return hits;
   }
   candidates.clear();
-  Scan(prepared, Everything(query, plan), plan, query.as_of, &candidates);
+  Scan(prepared.coded, Everything(query, plan), accept, &candidates);
   return Settle(prepared, std::move(candidates), query, true, &tied);
 }
 
@@ -441,17 +437,10 @@ bool Index::TendPartition(Partition* partition, uint64_t published, int threads)
 }
 
 void Index::LearnFrom(Slot slot, Partition* partition, uint64_t published, SearchScratch* scratch) const {
-  const SlotRow& wanted = slots_.row(slot);
-  CodedQuery query{wanted.code(), {wanted.scale, wanted.offset, wanted.error, wanted.norm}};
+  CodedQuery query = CodedQuery::Of(slots_.row(slot));
   auto accept = [&](const SlotRow& row) { return row.died.load(std::memory_order_acquire) > published; };
   std::vector<Candidate> all;
-  all.reserve(partition->nodes.size());
-  for (Slot node : partition->nodes) {
-    const SlotRow& row = slots_.row(node);
-    if (!accept(row)) continue;
-    int32_t dot = kernels_.dot_i8(query.bytes, row.code(), CodeBytes(options_.dimensions));
-    all.push_back({CodeDistance(options_.metric, query.code, row.scale, row.offset, dot), node});
-  }
+  Scan(query, partition->nodes, accept, &all);
   if (all.size() <= Effort::kNearest) return;
   auto last = all.begin() + static_cast<ptrdiff_t>(Effort::kNearest - 1);
   std::nth_element(all.begin(), last, all.end());

@@ -182,8 +182,10 @@ class Index {
   // Everything that may pass: for when the graph does not do.
   std::vector<Slot> Everything(const Query& query, const Plan& plan) const;
   bool Accepts(const SlotRow& row, const Plan& plan, const AsOf& as_of) const;
-  void Scan(const PreparedQuery& prepared, const std::vector<Slot>& slots, const Plan& plan,
-            const AsOf& as_of, std::vector<Candidate>* found) const;
+  // Compares, one by one, those that `accept` takes.
+  template <class Accept>
+  void Scan(const CodedQuery& query, const std::vector<Slot>& slots, const Accept& accept,
+            std::vector<Candidate>* found) const;
   // Settles candidates by their floats. `*tied` tells that what was left out may be as near as what is in.
   std::vector<Hit> Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates,
                           const Query& query, bool complete, bool* tied) const;
