@@ -207,57 +207,43 @@ Index::Plan Index::MakePlan(const Query& query) const {
   Plan plan;
   base::ReaderLock lock(&mu_);
   auto found = partitions_.find(query.partition);
-  if (found == partitions_.end()) {
-    plan.none = true;
-    return plan;
-  }
+  if (found == partitions_.end()) return {};
   const Partition& partition = *found->second;
-  plan.partition = partition.id;
-  plan.members = partition.nodes.size() + partition.tail.size();
-  plan.matches_max = plan.members;
-  plan.ef = EfFor(query, partition);
-  const std::vector<Slot>* narrowest = nullptr;
+  plan.partition = &partition;
   for (const Query::Filter& filter : query.filters) {
     const FilterValues& values = partition.filters[filter.position];
     auto id = values.ids.find(filter.value);
-    if (id == values.ids.end()) {
-      plan.none = true;
-      return plan;
-    }
+    if (id == values.ids.end()) return {};
     plan.filter_ids.emplace_back(filter.position, id->second);
-    const std::vector<Slot>& list = values.lists[id->second - 1]->slots;
-    if (list.size() > plan.matches_max) continue;
-    plan.matches_max = list.size();
-    narrowest = &list;
   }
   plan.epoch = epoch_;
+  plan.members = partition.nodes.size() + partition.tail.size();
+  const std::vector<Slot>* narrowest = Narrowest(plan);
+  plan.matches_max = narrowest != nullptr ? narrowest->size() : plan.members;
+  plan.ef = EfFor(query, partition);
   // A walk looks at about ef vectors for each that passes: the fewer pass, the more it looks at.
   double worth = std::sqrt(3.0 * static_cast<double>(plan.ef * plan.members));
   size_t scan_max = std::min(options_.filter_scan_max, static_cast<size_t>(worth));
-  bool narrow = !query.filters.empty() && plan.matches_max <= scan_max;
-  if (partition.graph != nullptr && !exact_ && !narrow) {
-    plan.graph = partition.graph.get();
-    plan.scan = partition.tail;
-  } else if (narrowest != nullptr) {
-    plan.scan = *narrowest;
-  } else {
-    plan.scan = partition.nodes;
-    plan.scan.insert(plan.scan.end(), partition.tail.begin(), partition.tail.end());
-  }
+  bool narrow = narrowest != nullptr && plan.matches_max <= scan_max;
+  bool walks = partition.graph != nullptr && !exact_ && !narrow;
+  if (walks) plan.graph = partition.graph.get();
+  plan.scan = walks ? partition.tail : Everything(plan);
   return plan;
 }
 
-std::vector<Slot> Index::Everything(const Query& query, const Plan& plan) const {
-  base::ReaderLock lock(&mu_);
-  const Partition& partition = *partitions_.find(query.partition)->second;
+const std::vector<Slot>* Index::Narrowest(const Plan& plan) {
   const std::vector<Slot>* narrowest = nullptr;
   for (auto [position, id] : plan.filter_ids) {
-    const std::vector<Slot>& list = partition.filters[position].lists[id - 1]->slots;
+    const std::vector<Slot>& list = plan.partition->filters[position].lists[id - 1]->slots;
     if (narrowest == nullptr || list.size() < narrowest->size()) narrowest = &list;
   }
-  if (narrowest != nullptr) return *narrowest;
-  std::vector<Slot> all = partition.nodes;
-  all.insert(all.end(), partition.tail.begin(), partition.tail.end());
+  return narrowest;
+}
+
+std::vector<Slot> Index::Everything(const Plan& plan) {
+  if (const std::vector<Slot>* narrowest = Narrowest(plan)) return *narrowest;
+  std::vector<Slot> all = plan.partition->nodes;
+  all.insert(all.end(), plan.partition->tail.begin(), plan.partition->tail.end());
   return all;
 }
 
@@ -358,7 +344,7 @@ size_t Index::EfFor(const Query& query, const Partition& partition) const {
 
 std::vector<Hit> Index::Search(const Query& query) const {
   Plan plan = MakePlan(query);
-  if (plan.none || query.k == 0) return {};
+  if (plan.partition == nullptr || query.k == 0) return {};
   PreparedQuery prepared(options_, kernels_, query.vector);
   auto accept = [&](const SlotRow& row) { return Accepts(row, plan, query.as_of); };
   std::vector<Candidate> candidates;
@@ -385,8 +371,12 @@ std::vector<Hit> Index::Search(const Query& query) const {
     std::vector<Hit> hits = Settle(prepared, std::move(candidates), query, false, &tied);
     if (!tied) return hits;
   }
+  {
+    base::ReaderLock lock(&mu_);
+    plan.scan = Everything(plan);
+  }
   candidates.clear();
-  Scan(prepared.coded, Everything(query, plan), accept, &candidates);
+  Scan(prepared.coded, plan.scan, accept, &candidates);
   return Settle(prepared, std::move(candidates), query, true, &tied);
 }
 
@@ -582,7 +572,6 @@ IndexStats Index::stats() const {
   IndexStats stats;
   stats.vectors = by_key_.size();
   stats.dead = dead_ + retired_slots_;
-  stats.tail = backlog();
   for (const Partition* partition : partition_by_id_) stats.graphs += partition->graph != nullptr ? 1 : 0;
   // Hash table, key and lists: about a hundred bytes a vector besides the slot.
   stats.memory_bytes = slots_.memory_bytes() + by_key_.size() * 120;

@@ -89,7 +89,6 @@ struct Hit {
 
 struct IndexStats {
   size_t vectors = 0;  // that the newest commit sees
-  size_t tail = 0;     // not in a graph, where there is one
   size_t dead = 0;     // taking up room until the next consolidation
   size_t graphs = 0;   // partitions large enough for one
   size_t memory_bytes = 0;
@@ -162,11 +161,10 @@ class Index {
     Graph* graph = nullptr;
     std::vector<Slot> scan;                               // to be compared one by one
     std::vector<std::pair<size_t, uint32_t>> filter_ids;  // position, id
-    uint32_t partition = 0;
-    size_t matches_max = 0;  // upper bound of what passes
+    const Partition* partition = nullptr;                 // null: nothing can pass
+    size_t matches_max = 0;                               // upper bound of what passes
     size_t members = 0;
-    size_t ef = 0;      // candidates a walk keeps
-    bool none = false;  // nothing can pass
+    size_t ef = 0;  // candidates a walk keeps
   };
   struct PreparedQuery;
 
@@ -179,8 +177,10 @@ class Index {
   void Queue(Partition* partition) HF_REQUIRES(mu_);
 
   Plan MakePlan(const Query& query) const;
-  // Everything that may pass: for when the graph does not do.
-  std::vector<Slot> Everything(const Query& query, const Plan& plan) const;
+  // The shortest list that has all that may pass; null: there is no filter. Requires: mu_ is held.
+  static const std::vector<Slot>* Narrowest(const Plan& plan);
+  // All that may pass: for when there is no graph, or it does not do. Requires: mu_ is held.
+  static std::vector<Slot> Everything(const Plan& plan);
   bool Accepts(const SlotRow& row, const Plan& plan, const AsOf& as_of) const;
   // Compares, one by one, those that `accept` takes.
   template <class Accept>

@@ -147,6 +147,7 @@ void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {
   struct Row {
     std::string labels;
     vector::IndexStats stats;
+    size_t waiting;
     int64_t skipped;
   };
   std::vector<Row> rows;
@@ -157,7 +158,7 @@ void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {
       if (live == nullptr) continue;
       int64_t skipped = table->tally.count.load() - table->IndexTally(index.id)->count.load();
       rows.push_back({Label("table", schema->name) + "," + Label("index", index.name), live->index().stats(),
-                      std::max<int64_t>(0, skipped)});
+                      live->index().backlog(), std::max<int64_t>(0, skipped)});
     }
   }
   auto family = [&](std::string_view name, std::string_view help, auto value) {
@@ -167,7 +168,7 @@ void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {
   family("holdfast_vectors", "Vectors, by table and index.",
          [](const Row& row) { return row.stats.vectors; });
   family("holdfast_vectors_waiting", "Vectors that wait for their place in a graph.",
-         [](const Row& row) { return row.stats.tail; });
+         [](const Row& row) { return row.waiting; });
   family("holdfast_vectors_dead", "Vectors replaced or removed that still take up memory.",
          [](const Row& row) { return row.stats.dead; });
   family("holdfast_vector_memory_bytes", "Bytes of vectors and graphs in memory.",
