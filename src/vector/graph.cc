@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "vector/parallel.h"
+
 namespace holdfast::vector {
 
 Candidate Graph::Descend(const CodedQuery& query, Candidate from, uint32_t level) const {
@@ -109,8 +111,7 @@ void Graph::Insert(Slot slot, SearchScratch* scratch) {
   }
 }
 
-void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead,
-                   const std::function<void(size_t, const std::function<void(size_t)>&)>& parallel) {
+void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead, int threads) {
   auto relink = [&](Slot slot, uint32_t level) {
     Links* list = slots_->links(slot, level);
     uint32_t count = list[0].load(std::memory_order_relaxed);
@@ -137,7 +138,7 @@ void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot
     for (Slot linked : kept) candidates.push_back({Distance(base, slots_->row(linked)), linked});
     Write(list, Choose(std::move(candidates), slots_->link_max(level)));
   };
-  parallel(nodes.size(), [&](size_t i) {
+  ForEach(nodes.size(), threads, [&](int, size_t i) {
     if (is_dead(nodes[i])) return;
     for (uint32_t level = 0; level <= slots_->row(nodes[i]).level; ++level) relink(nodes[i], level);
   });

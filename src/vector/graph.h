@@ -4,13 +4,12 @@
 //
 //   graph.Insert(slot);                                            // from several threads at a time
 //   graph.Search(query, {.ef = 100}, accept, &scratch, &found);   // at any time
-//   graph.Remove(dead);                                            // while nobody inserts
+//   graph.Remove(nodes, is_dead, threads);                         // while nobody inserts
 //
 // Invariants:
 //  1. A slot's own links are written before any link to it is.
 //  2. Every link leads to a slot that is in the graph, or was when the search that follows it began: slots
-//  are
-//     freed only after such searches have ended (index.h).
+//     are freed only after such searches have ended (index.h).
 //  3. Lists change under their stripe's lock; readers take none.
 //
 // Distances are of codes throughout: good enough to walk by, settled by floats in the end (index.h).
@@ -71,8 +70,7 @@ class Graph {
   void Insert(Slot slot, SearchScratch* scratch) HF_NO_THREAD_SAFETY_ANALYSIS;
   // Takes out slots for which `is_dead` holds: neighbours are linked past them. No insertion may be under
   // way.
-  void Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead,
-              const std::function<void(size_t count, const std::function<void(size_t)>&)>& parallel);
+  void Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead, int threads);
 
   struct Limits {
     size_t ef;                     // candidates to keep

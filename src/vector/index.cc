@@ -500,11 +500,7 @@ void Index::Sweep(Partition* partition, uint64_t published, int threads) {
   if (unlinked.empty() && linked.empty()) return;
   forgotten_.store(published, std::memory_order_release);
   auto is_dead = [&](Slot slot) { return linked.contains(slot); };
-  if (!linked.empty()) {
-    partition->graph->Remove(nodes, is_dead, [&](size_t count, const std::function<void(size_t)>& work) {
-      ForEach(count, threads, [&](int, size_t i) { work(i); });
-    });
-  }
+  if (!linked.empty()) partition->graph->Remove(nodes, is_dead, threads);
   auto is_swept = [&](Slot slot) { return linked.contains(slot) || unlinked.contains(slot); };
   base::WriterLock lock(&mu_);
   size_t tail_before = partition->tail.size();
