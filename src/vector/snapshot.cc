@@ -18,8 +18,16 @@ Error Damaged(const std::string& what) {
   return Error(ErrorCode::kCorruption, "a vector snapshot is damaged: " + what);
 }
 
+constexpr size_t kTextMax = 1 << 20;
+
+std::string_view BytesOf(const float* floats, size_t count) {
+  return {reinterpret_cast<const char*>(floats), count * sizeof(float)};
+}
+
+}  // namespace
+
 // Little-endian integers and bytes, with a checksum at the end.
-class Encoder {
+class SnapshotWriter::Encoder {
  public:
   explicit Encoder(const Sink& sink) : sink_(sink) { buffer_.reserve(kBufferBytes + 4096); }
 
@@ -57,8 +65,8 @@ class Encoder {
   base::Checksum checksum_;
 };
 
-// Reads what Encoder wrote. Sizes are bounded before memory is taken.
-class Decoder {
+// Reads what an Encoder wrote. Sizes are bounded before memory is taken.
+class SnapshotReader::Decoder {
  public:
   explicit Decoder(const Source& source) : source_(source) {}
 
@@ -90,14 +98,6 @@ class Decoder {
   const Source& source_;
   base::Checksum checksum_;
 };
-
-constexpr size_t kTextMax = 1 << 20;
-
-std::string_view BytesOf(const float* floats, size_t count) {
-  return {reinterpret_cast<const char*>(floats), count * sizeof(float)};
-}
-
-}  // namespace
 
 SnapshotWriter::SnapshotWriter(Index* index, uint64_t number) : index_(index), number_(number) {
   base::ReaderLock lock(&index->mu_);
@@ -156,7 +156,6 @@ Status SnapshotWriter::WriteFloats(Which which, const Sink& sink) {
 }
 
 Status SnapshotWriter::WriteGraph(const Sink& sink) {
-  const Slots& slots = index_->slots_;
   Encoder encoder(sink);
   encoder.Number(kGraphMagic);
   encoder.Number(kVersion);
@@ -165,37 +164,45 @@ Status SnapshotWriter::WriteGraph(const Sink& sink) {
   encoder.Number(static_cast<uint32_t>(index_->options_.m));
   encoder.Number(static_cast<uint32_t>(index_->options_.filters));
   encoder.Number(number_);
-  encoder.Number(static_cast<uint32_t>(slots.size()));
+  encoder.Number(static_cast<uint32_t>(index_->slots_.size()));
   encoder.Number(static_cast<uint32_t>(partitions_.size()));
-  for (const PartitionCopy& partition : partitions_) {
-    encoder.Text(partition.name);
-    encoder.Number(static_cast<uint32_t>(partition.has_graph));
-    encoder.Number(partition.entry);
-    encoder.Number(partition.ef);
-    for (const std::vector<std::string>& names : partition.values) {
-      encoder.Number(static_cast<uint32_t>(names.size()));
-      for (const std::string& name : names) encoder.Text(name);
-      HF_CHECK_OK(encoder.Step());
-    }
-    encoder.Number(static_cast<uint32_t>(partition.members.size()));
-    for (const Member& member : partition.members) {
-      const SlotRow& row = slots.row(member.slot);
-      encoder.Number(member.slot);
-      encoder.Number(static_cast<uint32_t>((member.linked ? 1 : 0) | (member.dead ? 2 : 0)));
-      encoder.Text(row.info->key());
-      for (size_t i = 0; i < index_->options_.filters; ++i) encoder.Number(row.info->filters()[i]);
-      encoder.Number(row.level);
-      if (member.linked) {
-        for (uint32_t level = 0; level <= row.level; ++level) {
-          const Links* list = slots.links(member.slot, level);
-          uint32_t count = list[0].load(std::memory_order_acquire);
-          for (uint32_t i = 0; i <= count; ++i) encoder.Number(list[i].load(std::memory_order_acquire));
-        }
-      }
-      HF_CHECK_OK(encoder.Step());
-    }
-  }
+  for (const PartitionCopy& partition : partitions_) HF_CHECK_OK(WritePartition(partition, &encoder));
   return encoder.Finish();
+}
+
+Status SnapshotWriter::WritePartition(const PartitionCopy& partition, Encoder* encoder) const {
+  encoder->Text(partition.name);
+  encoder->Number(static_cast<uint32_t>(partition.has_graph));
+  encoder->Number(partition.entry);
+  encoder->Number(partition.ef);
+  for (const std::vector<std::string>& names : partition.values) {
+    encoder->Number(static_cast<uint32_t>(names.size()));
+    for (const std::string& name : names) encoder->Text(name);
+    HF_CHECK_OK(encoder->Step());
+  }
+  encoder->Number(static_cast<uint32_t>(partition.members.size()));
+  for (const Member& member : partition.members) {
+    WriteMember(member, encoder);
+    HF_CHECK_OK(encoder->Step());
+  }
+  return Ok{};
+}
+
+void SnapshotWriter::WriteMember(const Member& member, Encoder* encoder) const {
+  const Slots& slots = index_->slots_;
+  const SlotRow& row = slots.row(member.slot);
+  encoder->Number(member.slot);
+  encoder->Number(static_cast<uint32_t>((member.linked ? 1 : 0) | (member.dead ? 2 : 0)));
+  encoder->Text(row.info->key());
+  for (size_t i = 0; i < index_->options_.filters; ++i) encoder->Number(row.info->filters()[i]);
+  encoder->Number(row.level);
+  if (!member.linked) return;
+  for (uint32_t level = 0; level <= row.level; ++level) {
+    const Links* list = slots.links(member.slot, level);
+    uint32_t count = list[0].load(std::memory_order_acquire);
+    encoder->Number(count);
+    for (uint32_t i = 1; i <= count; ++i) encoder->Number(list[i].load(std::memory_order_acquire));
+  }
 }
 
 void SnapshotWriter::Done() {
@@ -206,10 +213,23 @@ void SnapshotWriter::Done() {
 
 Status SnapshotReader::ReadGraph(const Source& source) {
   Slots& slots = index_->slots_;
-  const IndexOptions& options = index_->options_;
   Decoder decoder(source);
+  HF_TRY(uint32_t partitions, ReadHeader(&decoder));
+  auto slot_count = static_cast<Slot>(used_.size());
+  base::WriterLock lock(&index_->mu_);
+  if (slot_count > 0 && !slots.Extend(slot_count)) return Error(ErrorCode::kIo, "no memory for vectors");
+  for (uint32_t id = 0; id < partitions; ++id) HF_CHECK_OK(ReadPartition(id, &decoder));
+  HF_CHECK_OK(decoder.Finish());
+  for (Slot slot = 0; slot < slot_count; ++slot) HF_CHECK_OK(CheckLinks(slot));
+  slots.FreeAllBut(used_);
+  has_floats_.assign(slot_count, false);
+  return Ok{};
+}
+
+Result<uint32_t> SnapshotReader::ReadHeader(Decoder* decoder) {
+  const IndexOptions& options = index_->options_;
   auto expect = [&](uint32_t wanted, const char* what) -> Status {
-    HF_TRY(uint32_t got, decoder.Number<uint32_t>());
+    HF_TRY(uint32_t got, decoder->Number<uint32_t>());
     return got == wanted ? OkStatus() : Status(Damaged(what));
   };
   HF_CHECK_OK(expect(kGraphMagic, "it is no graph"));
@@ -218,108 +238,120 @@ Status SnapshotReader::ReadGraph(const Source& source) {
   HF_CHECK_OK(expect(static_cast<uint32_t>(options.metric), "its distance function is another"));
   HF_CHECK_OK(expect(static_cast<uint32_t>(options.m), "it was built with another m"));
   HF_CHECK_OK(expect(static_cast<uint32_t>(options.filters), "its filters are others"));
-  HF_TRY(number_, decoder.Number<uint64_t>());
-  HF_TRY(uint32_t slot_count, decoder.Number<uint32_t>());
-  HF_TRY(uint32_t partition_count, decoder.Number<uint32_t>());
+  HF_TRY(number_, decoder->Number<uint64_t>());
+  HF_TRY(uint32_t slot_count, decoder->Number<uint32_t>());
   used_.assign(slot_count, false);
-  base::WriterLock lock(&index_->mu_);
-  if (slot_count > 0 && !slots.Extend(slot_count)) return Error(ErrorCode::kIo, "no memory for vectors");
+  return decoder->Number<uint32_t>();
+}
 
-  for (uint32_t p = 0; p < partition_count; ++p) {
-    HF_TRY(std::string name, decoder.Text(kTextMax));
-    Index::Partition* partition = index_->PartitionNamed(name);
-    if (partition->id != p) return Damaged("a partition comes twice");
-    HF_TRY(uint32_t has_graph, decoder.Number<uint32_t>());
-    HF_TRY(Slot entry, decoder.Number<Slot>());
-    HF_TRY(uint32_t ef, decoder.Number<uint32_t>());
-    partition->effort.Restore(ef);
-    for (size_t i = 0; i < options.filters; ++i) {
-      HF_TRY(uint32_t values, decoder.Number<uint32_t>());
-      for (uint32_t v = 0; v < values; ++v) {
-        HF_TRY(std::string name, decoder.Text(kTextMax));
-        Index::FilterValues& known = partition->filters[i];
-        known.lists.push_back(std::make_unique<Index::FilterValue>());
-        known.lists.back()->name = std::move(name);
-        if (known.lists.back()->name.empty()) continue;  // a free id
-        if (!known.ids.emplace(known.lists.back()->name, v + 1).second)
-          return Damaged("a filter value comes twice");
-      }
-    }
-    HF_TRY(uint32_t member_count, decoder.Number<uint32_t>());
-    for (uint32_t k = 0; k < member_count; ++k) {
-      HF_TRY(Slot slot, decoder.Number<Slot>());
-      if (slot >= slot_count || used_[slot]) return Damaged("a slot is out of place");
-      used_[slot] = true;
-      HF_TRY(uint32_t flags, decoder.Number<uint32_t>());
-      bool linked = (flags & 1) != 0, dead = (flags & 2) != 0;
-      HF_TRY(std::string key, decoder.Text(kTextMax));
-      std::vector<uint32_t> filters(options.filters);
-      for (size_t i = 0; i < options.filters; ++i) {
-        HF_TRY(filters[i], decoder.Number<uint32_t>());
-        if (filters[i] > partition->filters[i].lists.size()) return Damaged("a filter value is unknown");
-        if (filters[i] != 0) partition->filters[i].lists[filters[i] - 1]->slots.push_back(slot);
-      }
-      HF_TRY(uint32_t level, decoder.Number<uint32_t>());
-      if (level > 15) return Damaged("a level is too high");
-      SlotRow& row = slots.row(slot);
-      row.partition = p;
-      row.info = SlotInfo::Make(key, filters);
-      slots.SetLevel(slot, level);
-      if (linked) {
-        for (uint32_t at = 0; at <= level; ++at) {
-          Links* list = slots.links(slot, at);
-          HF_TRY(uint32_t count, decoder.Number<uint32_t>());
-          if (count > slots.link_max(at)) return Damaged("too many links");
-          std::vector<uint32_t> links(count);
-          HF_CHECK_OK(decoder.Bytes(count * sizeof(uint32_t), reinterpret_cast<char*>(links.data())));
-          for (uint32_t i = 0; i < count; ++i) {
-            if (links[i] >= slot_count) return Damaged("a link leads nowhere");
-            list[1 + i].store(links[i], std::memory_order_relaxed);
-          }
-          list[0].store(count, std::memory_order_relaxed);
-        }
-      }
-      row.linked.store(linked ? 1 : 0, std::memory_order_relaxed);
-      (linked ? partition->nodes : partition->tail).push_back(slot);
-      row.died.store(dead ? 0 : kNever, std::memory_order_relaxed);
-      if (dead) {
-        partition->dead.push_back(slot);
-        ++index_->dead_;
-      } else if (!index_->by_key_.emplace(row.info->key(), slot).second) {
-        return Damaged("a key comes twice");
-      }
-      row.born.store(0, std::memory_order_release);
-    }
-    for (Index::FilterValues& known : partition->filters) {
-      for (uint32_t id = 1; id <= known.lists.size(); ++id) Index::FreeIfUnused(&known, id);
-    }
-    if (has_graph != 0) {
-      partition->graph =
-          std::make_unique<Graph>(&slots, options.metric, &index_->kernels_, options.ef_construction);
-      index_->backlog_ += partition->tail.size();
-      if (entry != kNoSlot) {
-        if (entry >= slot_count || !used_[entry]) return Damaged("its entry is no vector");
-        partition->graph->SetEntry(entry);
-      }
-    }
-    index_->Queue(partition);
+Status SnapshotReader::ReadPartition(uint32_t id, Decoder* decoder) {
+  HF_TRY(std::string name, decoder->Text(kTextMax));
+  Index::Partition* partition = index_->PartitionNamed(name);
+  if (partition->id != id) return Damaged("a partition comes twice");
+  HF_TRY(uint32_t has_graph, decoder->Number<uint32_t>());
+  HF_TRY(Slot entry, decoder->Number<Slot>());
+  HF_TRY(uint32_t ef, decoder->Number<uint32_t>());
+  partition->effort.Restore(ef);
+  for (Index::FilterValues& values : partition->filters) HF_CHECK_OK(ReadFilterValues(&values, decoder));
+  HF_TRY(uint32_t members, decoder->Number<uint32_t>());
+  for (uint32_t i = 0; i < members; ++i) HF_CHECK_OK(ReadMember(partition, decoder));
+  for (Index::FilterValues& values : partition->filters) {
+    for (uint32_t value = 1; value <= values.lists.size(); ++value) Index::FreeIfUnused(&values, value);
   }
-  HF_CHECK_OK(decoder.Finish());
-  // Links lead to slots that are there, on a level that they have.
-  for (Slot slot = 0; slot < slot_count; ++slot) {
-    if (!used_[slot] || slots.row(slot).linked.load() == 0) continue;
-    for (uint32_t level = 0; level <= slots.row(slot).level; ++level) {
-      const Links* list = slots.links(slot, level);
-      for (uint32_t i = 1; i <= list[0]; ++i) {
-        Slot to = list[i];
-        bool sound = used_[to] && slots.row(to).linked.load() != 0 && slots.row(to).level >= level &&
-                     slots.row(to).partition == slots.row(slot).partition;
-        if (!sound) return Damaged("a link leads to no vector of its level");
-      }
+  if (has_graph != 0) {
+    const IndexOptions& options = index_->options_;
+    partition->graph =
+        std::make_unique<Graph>(&index_->slots_, options.metric, &index_->kernels_, options.ef_construction);
+    index_->backlog_ += partition->tail.size();
+    if (entry != kNoSlot) {
+      if (entry >= used_.size() || !used_[entry]) return Damaged("its entry is no vector");
+      partition->graph->SetEntry(entry);
     }
   }
-  slots.FreeAllBut(used_);
-  has_floats_.assign(slot_count, false);
+  index_->Queue(partition);
+  return Ok{};
+}
+
+Status SnapshotReader::ReadFilterValues(Index::FilterValues* values, Decoder* decoder) {
+  HF_TRY(uint32_t count, decoder->Number<uint32_t>());
+  for (uint32_t id = 1; id <= count; ++id) {
+    HF_TRY(std::string name, decoder->Text(kTextMax));
+    values->lists.push_back(std::make_unique<Index::FilterValue>());
+    Index::FilterValue& value = *values->lists.back();
+    value.name = std::move(name);
+    if (value.name.empty()) continue;  // a free id
+    if (!values->ids.emplace(value.name, id).second) return Damaged("a filter value comes twice");
+  }
+  return Ok{};
+}
+
+Status SnapshotReader::ReadMember(Index::Partition* partition, Decoder* decoder) {
+  Slots& slots = index_->slots_;
+  HF_TRY(Slot slot, decoder->Number<Slot>());
+  if (slot >= used_.size() || used_[slot]) return Damaged("a slot is out of place");
+  used_[slot] = true;
+  HF_TRY(uint32_t flags, decoder->Number<uint32_t>());
+  bool linked = (flags & 1) != 0, dead = (flags & 2) != 0;
+  HF_TRY(std::string key, decoder->Text(kTextMax));
+  std::vector<uint32_t> filters(partition->filters.size());
+  for (size_t i = 0; i < filters.size(); ++i) {
+    HF_TRY(filters[i], decoder->Number<uint32_t>());
+    auto& lists = partition->filters[i].lists;
+    if (filters[i] > lists.size()) return Damaged("a filter value is unknown");
+    if (filters[i] != 0) lists[filters[i] - 1]->slots.push_back(slot);
+  }
+  HF_TRY(uint32_t level, decoder->Number<uint32_t>());
+  if (level > 15) return Damaged("a level is too high");
+  SlotRow& row = slots.row(slot);
+  row.partition = partition->id;
+  row.info = SlotInfo::Make(key, filters);
+  slots.SetLevel(slot, level);
+  if (linked) HF_CHECK_OK(ReadLinks(slot, decoder));
+  row.linked.store(linked ? 1 : 0, std::memory_order_relaxed);
+  (linked ? partition->nodes : partition->tail).push_back(slot);
+  row.died.store(dead ? 0 : kNever, std::memory_order_relaxed);
+  if (dead) {
+    partition->dead.push_back(slot);
+    ++index_->dead_;
+  } else if (!index_->by_key_.emplace(row.info->key(), slot).second) {
+    return Damaged("a key comes twice");
+  }
+  row.born.store(0, std::memory_order_release);
+  return Ok{};
+}
+
+Status SnapshotReader::ReadLinks(Slot slot, Decoder* decoder) {
+  Slots& slots = index_->slots_;
+  for (uint32_t level = 0; level <= slots.row(slot).level; ++level) {
+    HF_TRY(uint32_t count, decoder->Number<uint32_t>());
+    if (count > slots.link_max(level)) return Damaged("too many links");
+    std::vector<Slot> links(count);
+    HF_CHECK_OK(decoder->Bytes(count * sizeof(Slot), reinterpret_cast<char*>(links.data())));
+    Links* list = slots.links(slot, level);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (links[i] >= used_.size()) return Damaged("a link leads nowhere");
+      list[1 + i].store(links[i], std::memory_order_relaxed);
+    }
+    list[0].store(count, std::memory_order_relaxed);
+  }
+  return Ok{};
+}
+
+// Links lead to slots that are there, on a level that they have.
+Status SnapshotReader::CheckLinks(Slot slot) const {
+  const Slots& slots = index_->slots_;
+  const SlotRow& row = slots.row(slot);
+  if (!used_[slot] || row.linked.load() == 0) return Ok{};
+  for (uint32_t level = 0; level <= row.level; ++level) {
+    const Links* list = slots.links(slot, level);
+    for (uint32_t i = 1; i <= list[0]; ++i) {
+      Slot to = list[i];
+      const SlotRow& other = slots.row(to);
+      bool sound =
+          used_[to] && other.linked.load() != 0 && other.level >= level && other.partition == row.partition;
+      if (!sound) return Damaged("a link leads to no vector of its level");
+    }
+  }
   return Ok{};
 }
 

@@ -54,6 +54,10 @@ class SnapshotWriter {
     std::vector<std::vector<std::string>> values;  // per filter attribute, in order of id
     std::vector<Member> members;
   };
+  class Encoder;
+
+  Status WritePartition(const PartitionCopy& partition, Encoder* encoder) const;
+  void WriteMember(const Member& member, Encoder* encoder) const;
 
   Index* const index_;
   const uint64_t number_;
@@ -73,9 +77,19 @@ class SnapshotReader {
   uint64_t number() const { return number_; }
 
  private:
+  class Decoder;
+
+  // Parts of a graph file, in their order. Links are checked when all slots are known.
+  Result<uint32_t> ReadHeader(Decoder* decoder);  // how many partitions follow
+  Status ReadPartition(uint32_t id, Decoder* decoder) HF_REQUIRES(index_->mu_);
+  static Status ReadFilterValues(Index::FilterValues* values, Decoder* decoder);
+  Status ReadMember(Index::Partition* partition, Decoder* decoder) HF_REQUIRES(index_->mu_);
+  Status ReadLinks(Slot slot, Decoder* decoder);
+  Status CheckLinks(Slot slot) const;
+
   Index* const index_;
   uint64_t number_ = 0;
-  std::vector<bool> used_, has_floats_;
+  std::vector<bool> used_, has_floats_;  // by slot
 };
 
 }  // namespace holdfast::vector
