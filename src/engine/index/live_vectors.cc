@@ -1,6 +1,5 @@
 #include "engine/index/live_vectors.h"
 
-#include "base/limits.h"
 #include "engine/index/vector_value.h"
 
 namespace holdfast::engine {
@@ -42,15 +41,9 @@ struct LiveVectors::Membership {
 std::optional<LiveVectors::Membership> LiveVectors::MembershipOf(const IndexSchema& index,
                                                                  const StoredItem& item) {
   value::MapView view = item.view();
-  auto vector = VectorOf(*index.vector, view);
-  if (!vector) return std::nullopt;
-  Membership membership{*vector, {}, {}};
-  if (!index.partition.empty()) {
-    auto value = view.Find(index.partition[0].name);
-    if (!value || CheckKeyValue(index.partition[0], *value, limits::kPartitionKeyBytesMax) != KeyFault::kNone)
-      return std::nullopt;
-    membership.partition = value->bytes();
-  }
+  auto indexed = IndexedVectorOf(index, view);
+  if (!indexed) return std::nullopt;
+  Membership membership{indexed->vector, indexed->partition, {}};
   for (const KeyAttribute& filter : index.vector->filters) {
     auto value = view.Find(filter.name);
     membership.filters.push_back(value ? std::optional<std::string_view>(value->bytes()) : std::nullopt);

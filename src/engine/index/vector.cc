@@ -38,13 +38,8 @@ std::string VectorEntryKey(const IndexSchema& index, ByteView item_key) {
 
 std::optional<IndexEntry> MakeVectorEntry(const TableSchema& table, const IndexSchema& index,
                                           const StoredItem& item) {
+  if (!IndexedVectorOf(index, item.view())) return std::nullopt;
   const VectorSchema& vector = *index.vector;
-  if (!VectorOf(vector, item.view())) return std::nullopt;
-  for (const KeyAttribute& attribute : index.partition) {
-    auto value = item.view().Find(attribute.name);
-    if (!value || CheckKeyValue(attribute, *value, limits::kPartitionKeyBytesMax) != KeyFault::kNone)
-      return std::nullopt;
-  }
   std::string projected = index.projection == ProjectionType::kAll ? AllBut(item.view(), vector.attribute)
                                                                    : ProjectForIndex(index, item.view());
   IndexEntry entry;
@@ -61,9 +56,10 @@ MaintainerEffect VectorIndexMaintainer::Update(const ItemChange& change, storage
   if (change.now != nullptr) now = MakeVectorEntry(*change.table, *index_, *change.now);
   MaintainerEffect effect;
   if (!old && !now) return effect;
-  effect.logs = live_->logged && !LiveVectors::Same(*index_, change.old, change.now);
   bool same_value = old && now && old->value == now->value;
   if (same_value && SameVector(*index_->vector, *change.old, *change.now)) return effect;
+  // Partition and filters are always projected: what is the same here is the same in memory.
+  effect.logs = live_->logged && !LiveVectors::Same(*index_, change.old, change.now);
   if (now && !same_value) batch->Put(storage::Space::kIndexes, now->key, now->value);
   if (old && !now) batch->Delete(storage::Space::kIndexes, old->key);
   effect.touched = true;

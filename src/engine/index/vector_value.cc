@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/limits.h"
 #include "value/number.h"
 
 namespace holdfast::engine {
@@ -17,6 +18,13 @@ size_t SizeOfVector(ValueView value) {
   if (elements.empty()) return 3;
   ByteView last = elements.Entry(elements.size() - 1);
   return 3 + static_cast<size_t>(last.data() + last.size() - elements.Entry(0).data());
+}
+
+// The sound vector that `item` has for an index. Empty: none, or a malformed one.
+std::optional<ValueView> VectorOf(const VectorSchema& vector, value::MapView item) {
+  auto value = item.Find(vector.attribute);
+  if (!value || CheckVector(*value, vector.dimensions).kind != VectorFault::Kind::kNone) return std::nullopt;
+  return value;
 }
 
 }  // namespace
@@ -48,10 +56,15 @@ std::vector<float> ReadVector(ValueView value) {
   return vector;
 }
 
-std::optional<ValueView> VectorOf(const VectorSchema& vector, value::MapView item) {
-  auto value = item.Find(vector.attribute);
-  if (!value || CheckVector(*value, vector.dimensions).kind != VectorFault::Kind::kNone) return std::nullopt;
-  return value;
+std::optional<IndexedVector> IndexedVectorOf(const IndexSchema& index, value::MapView item) {
+  auto vector = VectorOf(*index.vector, item);
+  if (!vector) return std::nullopt;
+  if (index.partition.empty()) return IndexedVector{*vector, {}};
+  const KeyAttribute& hash = index.partition[0];
+  auto value = item.Find(hash.name);
+  if (!value || CheckKeyValue(hash, *value, limits::kPartitionKeyBytesMax) != KeyFault::kNone)
+    return std::nullopt;
+  return IndexedVector{*vector, value->bytes()};
 }
 
 size_t BilledSize(const TableSchema& table, value::MapView item, size_t size) {

@@ -26,8 +26,12 @@ VectorFault CheckVector(value::ValueView value, int64_t dimensions);
 // Requires: CheckVector finds no fault.
 std::vector<float> ReadVector(value::ValueView value);
 
-// The sound vector that `item` has for an index. Empty: none, or a malformed one.
-std::optional<value::ValueView> VectorOf(const VectorSchema& vector, value::MapView item);
+// What puts an item into a vector index, in views of the item. Empty: the item is not in it.
+struct IndexedVector {
+  value::ValueView vector;
+  ByteView partition;  // the HASH attribute's value; empty where the index has none
+};
+std::optional<IndexedVector> IndexedVectorOf(const IndexSchema& index, value::MapView item);
 
 // What an item counts for in write units and table sizes: a vector that an index takes counts four bytes a
 // dimension there, however many digits were written. `size` is the item's own.
