@@ -92,35 +92,39 @@ void VectorKeeper::Run() {
   base::NameThread("vectors");
   base::LowerThreadPriority();
   while (!stopping()) {
-    if (Work()) continue;
+    Round round = Work();
+    if (round == Round::kMore) continue;
     base::MutexLock lock(&mu_);
-    ++idle_rounds_;
+    if (round == Round::kIdle) ++idle_rounds_;
     changed_.NotifyAll();
     if (!stop_) changed_.WaitUntil(&mu_, std::chrono::steady_clock::now() + kPause);
   }
 }
 
-bool VectorKeeper::Work() {
+VectorKeeper::Round VectorKeeper::Work() {
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  bool more = false;
+  Round round = Round::kIdle;
   for (const TablePtr& table : engine_->catalog().All()) {
     if (!table->has_vectors) continue;
     SchemaPtr schema = table->schema();
     for (const IndexSchema& index : schema->indexes) {
       LiveVectorsPtr live = table->LiveIndex(index.id);
       if (live == nullptr || stopping()) continue;
-      if (LetsWritersPass(index.id, *live)) continue;
+      if (LetsWritersPass(index.id, *live)) {
+        round = std::max(round, Round::kDeferred);
+        continue;
+      }
       uint64_t published = engine_->committer().published()->number;
       size_t before = live->index().backlog();
       live->index().Tend(published, threads);
       backlogs_[index.id] = live->index().backlog();
       // Only what moved counts: what is not yet published has to wait anyway.
-      more |= live->index().backlog() > 0 && live->index().backlog() < before;
+      if (live->index().backlog() > 0 && live->index().backlog() < before) round = Round::kMore;
       if (index.status == IndexStatus::kActive && WantsSnapshot(*live)) TrySnapshot(table, index, live.get());
     }
   }
   ForgetDropped();
-  return more;
+  return round;
 }
 
 // While vectors pour in, the processor is better used for taking them in: a graph that grows a little later

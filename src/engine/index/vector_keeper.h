@@ -42,9 +42,11 @@ class VectorKeeper {
     uint64_t rows = 0;                // vectors in all of them, those since replaced included
   };
 
+  // What a round leaves behind: that of the index that has the most to do.
+  enum class Round : uint8_t { kIdle, kDeferred, kMore };
+
   void Run();
-  // Returns whether there is more to do.
-  bool Work();
+  Round Work();
   bool LetsWritersPass(ObjectId index, const LiveVectors& live);
   void TrySnapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
   Status LoadIndex(const TablePtr& table, const IndexSchema& index, LiveVectors* live);

@@ -318,6 +318,31 @@ TEST_F(VectorTest, TheLogIsKeptWhileTheFirstSnapshotIsWritten) {
   ExpectSound();
 }
 
+// Whoever waits wants graphs that have everything. A round that leaves vectors for later, because more seem
+// to come, has not come to rest.
+TEST_F(VectorTest, WaitingOutlastsARoundThatLetsWritersPass) {
+  Create({Index("plain", false)});
+  int written = 0;
+  auto write = [&](int count) {
+    for (int end = written + count; written < end; ++written) {
+      std::string pk = "item" + std::to_string(written);
+      Write(pk, Item{{"pk", pk}, {"vector", AttributeValue::List({written, 1, 0, 0, 0})}});
+    }
+  };
+  write(145);
+  engine_->WaitForVectors();
+  // The round that the wait begins with looks at the index, then writes a snapshot; meanwhile many come.
+  file_system_->on_graph = [&] {
+    file_system_->on_graph = nullptr;
+    write(30);
+    return rocksdb::IOStatus::OK();
+  };
+  write(5);
+  engine_->WaitForVectors();
+  EXPECT_EQ(written, 180);
+  EXPECT_EQ(table_->active()->VectorBacklog(), 0u);
+}
+
 // A snapshot that cannot be read today may be readable tomorrow; by then it is too old.
 TEST_F(VectorTest, ASnapshotThatWasPassedOverIsNeverUsed) {
   Create({Index("plain", false)});
