@@ -298,6 +298,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema) {
       std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)), vector_graph_min_);
   bool added = catalog_.Add(table);
   HF_ASSERT(added);
+  if (table->has_vectors) vector_keeper_->Wake();
   return table;
 }
 
@@ -367,6 +368,7 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
     table->Activate(std::make_shared<const TableSchema>(std::move(edited)));
   }
   for (ObjectId target : to_fill) backfiller_->Add(table, target);
+  if (table->has_vectors) vector_keeper_->Wake();
   return Ok{};
 }
 

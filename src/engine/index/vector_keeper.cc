@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 
 #include "base/limits.h"
 #include "base/thread.h"
@@ -15,6 +14,8 @@ namespace {
 
 // How often the thread looks whether there is work.
 constexpr auto kPause = std::chrono::milliseconds(20);
+// The same where there are no vectors.
+constexpr auto kPauseWithoutIndex = std::chrono::seconds(1);
 // Vectors that come within a pause and mean that more will.
 constexpr size_t kPouring = 10;
 // Changes since the last snapshot that call for the next one: a start must look at each of them again.
@@ -81,10 +82,21 @@ bool VectorKeeper::stopping() const {
   return stop_;
 }
 
+uint64_t VectorKeeper::WantRound() {
+  // One may be under way, and have looked already.
+  idle_rounds_wanted_ = idle_rounds_ + 2;
+  changed_.NotifyAll();
+  return idle_rounds_wanted_;
+}
+
+void VectorKeeper::Wake() {
+  base::MutexLock lock(&mu_);
+  WantRound();
+}
+
 void VectorKeeper::WaitIdle() {
   base::MutexLock lock(&mu_);
-  // A round that began after this call has to find nothing to do.
-  uint64_t wanted = idle_rounds_ + 2;
+  uint64_t wanted = WantRound();
   while (idle_rounds_ < wanted && !stop_) changed_.Wait(&mu_);
 }
 
@@ -95,21 +107,33 @@ void VectorKeeper::Run() {
     Round round = Work();
     if (round == Round::kMore) continue;
     base::MutexLock lock(&mu_);
-    if (round == Round::kIdle) ++idle_rounds_;
+    if (round < Round::kDeferred) ++idle_rounds_;
     changed_.NotifyAll();
-    if (!stop_) changed_.WaitUntil(&mu_, std::chrono::steady_clock::now() + kPause);
+    Pause(round);
+  }
+}
+
+void VectorKeeper::Pause(Round after) {
+  auto begun = std::chrono::steady_clock::now();
+  bool in_time = true;
+  while (!stop_ && in_time) {
+    bool seldom = after == Round::kNoIndex && idle_rounds_ >= idle_rounds_wanted_;
+    in_time = changed_.WaitUntil(&mu_, begun + (seldom ? kPauseWithoutIndex : kPause));
   }
 }
 
 VectorKeeper::Round VectorKeeper::Work() {
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  Round round = Round::kIdle;
+  Round round = Round::kNoIndex;
+  std::set<ObjectId> there;
   for (const TablePtr& table : engine_->catalog().All()) {
     if (!table->has_vectors) continue;
     SchemaPtr schema = table->schema();
     for (const IndexSchema& index : schema->indexes) {
+      there.insert(index.id);
       LiveVectorsPtr live = table->LiveIndex(index.id);
       if (live == nullptr || stopping()) continue;
+      round = std::max(round, Round::kIdle);
       if (LetsWritersPass(index.id, *live)) {
         round = std::max(round, Round::kDeferred);
         continue;
@@ -123,7 +147,7 @@ VectorKeeper::Round VectorKeeper::Work() {
       if (index.status == IndexStatus::kActive && WantsSnapshot(*live)) TrySnapshot(table, index, live.get());
     }
   }
-  ForgetDropped();
+  ForgetDropped(there);
   return round;
 }
 
@@ -135,12 +159,7 @@ bool VectorKeeper::LetsWritersPass(ObjectId index, const LiveVectors& live) {
   return backlog >= before + kPouring && backlog < limits::kVectorBacklogFree;
 }
 
-void VectorKeeper::ForgetDropped() {
-  std::set<ObjectId> there;
-  for (const TablePtr& table : engine_->catalog().All()) {
-    if (!table->has_vectors) continue;
-    for (const IndexSchema& index : table->schema()->indexes) there.insert(index.id);
-  }
+void VectorKeeper::ForgetDropped(const std::set<ObjectId>& there) {
   std::erase_if(backlogs_, [&](const auto& backlog) { return !there.contains(backlog.first); });
   size_t gone = std::erase_if(log_needs_, [&](const auto& needs) { return !there.contains(needs.first); });
   if (gone == 0) return;

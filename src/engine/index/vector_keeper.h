@@ -11,6 +11,8 @@
 #pragma once
 
 #include <atomic>
+#include <map>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +33,8 @@ class VectorKeeper {
   // Brings back every vector index. To be called once, before anything is written.
   Status Load();
   void Start();
+  // To be called when a table gets vector indexes: without any, the thread seldom looks.
+  void Wake();
   void WaitIdle();
 
  private:
@@ -43,9 +47,12 @@ class VectorKeeper {
   };
 
   // What a round leaves behind: that of the index that has the most to do.
-  enum class Round : uint8_t { kIdle, kDeferred, kMore };
+  enum class Round : uint8_t { kNoIndex, kIdle, kDeferred, kMore };
 
   void Run();
+  void Pause(Round after) HF_REQUIRES(mu_);
+  // Calls for a round that begins from now on. Returns how many idle ones there are when it was one.
+  uint64_t WantRound() HF_REQUIRES(mu_);
   Round Work();
   bool LetsWritersPass(ObjectId index, const LiveVectors& live);
   void TrySnapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live);
@@ -63,8 +70,8 @@ class VectorKeeper {
   // Lets the log forget what every snapshot of the table has.
   void MoveLog(const TablePtr& table);
   Status DeleteStrayFiles();
-  // Files of indexes that are gone go too.
-  void ForgetDropped();
+  // Files of indexes that are gone go too. `there`: of all that are not.
+  void ForgetDropped(const std::set<ObjectId>& there);
   bool stopping() const;
 
   Engine* const engine_;
@@ -72,6 +79,7 @@ class VectorKeeper {
   base::CondVar changed_;
   bool stop_ HF_GUARDED_BY(mu_) = false;
   uint64_t idle_rounds_ HF_GUARDED_BY(mu_) = 0;
+  uint64_t idle_rounds_wanted_ HF_GUARDED_BY(mu_) = 0;
   std::map<ObjectId, size_t> backlogs_;  // of each index when it was last looked at
   uint64_t sequence_ = 0;                // of file names; above every name there is
   // By index: what a later snapshot, or the one there is, needs of the log comes after this commit.
