@@ -1,6 +1,7 @@
-// Whatever is derived from a table's items: secondary indexes, expiry entries, the change log. Each kind is
-// one class with one method, called for every item written, on the one write path, inside the item's own
-// batch. So a derived entry can never be newer or older than its item.
+// Whatever is derived from a table's items: secondary indexes, vector indexes, expiry entries. Each kind is
+// one class. Its Update is called for every item written, on the one write path, and adds to the item's own
+// batch: so a derived entry can never be newer or older than its item. A kind that keeps something in memory
+// too is told by Written once the batch is in the storage.
 //
 // To add a kind: implement IndexMaintainer, make it in ActiveSchema, call it in item/write.cc, and let
 // backfill.cc and verify.cc know it.
