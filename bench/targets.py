@@ -105,12 +105,11 @@ class Target:
         after_name = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK")
 
-    def wait_idle(self):
-        """Until the work that it does for itself, such as growing a graph, is done."""
-        before = -1.0
-        while (now := self.cpu_seconds()) - before > 0.05:
-            before = now
-            time.sleep(1)
+    def metric(self, name):
+        """The sum of all its samples."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics") as answer:
+            lines = answer.read().decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith((name + "{", name + " ")))
 
     def terminate(self):
         """Asks it to stop, and returns the seconds that it took."""
