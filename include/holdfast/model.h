@@ -154,6 +154,8 @@ class HOLDFAST_EXPORT Application {
 
   // Fails with AlreadyExists.
   Result<Written> Create(const Caller& caller, std::string_view entity, const Item& fields);
+  // Data from elsewhere: in any state, with its own times and versions. For administrators.
+  Result<Written> Import(std::string_view entity, const Item& fields);
   // Creates it, or replaces all fields that a caller may set.
   Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields, const Expected& expected = {});
   // Changes the given fields; NULL removes one. `key` holds the attributes of the key.

@@ -59,6 +59,14 @@ std::string Shown(ValueView value) {
   return text;
 }
 
+std::string FlatValue(const AttributeValue& value) {
+  value::FlatWriter writer;
+  if (value::WriteAttributeValue(value, &writer)) return writer.TakeValue();
+  writer.Clear();
+  writer.Null();
+  return writer.TakeValue();
+}
+
 void ValueCheck::Violate(const std::string& path, std::string rule, std::string got) {
   violations.push_back({path, std::move(rule), std::move(got),
                         schema_depth_ > 0 ? Violation::Kind::kSchema : Violation::Kind::kField});
@@ -74,10 +82,7 @@ ValueView ValueCheck::Keep(std::string flat_value) {
 }
 
 ValueView ValueCheck::Keep(const AttributeValue& value) {
-  value::FlatWriter writer;
-  // What cannot be written was refused when the model was loaded, or is no AttributeValue of ours.
-  if (!value::WriteAttributeValue(value, &writer)) writer.Null();
-  return Keep(writer.TakeValue());
+  return Keep(FlatValue(value));
 }
 
 ValueView ValueCheck::Check(const Attribute& attribute, ValueView in, const std::string& path, MapView siblings) {

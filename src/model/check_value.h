@@ -62,6 +62,9 @@ class ValueCheck {
   std::deque<std::string> kept_;
 };
 
+// The flat form of a value that can be stored; NULL for what cannot.
+std::string FlatValue(const AttributeValue& value);
+
 // "abc…", for messages.
 std::string Shown(value::ValueView value);
 

@@ -1,0 +1,368 @@
+// Tables: made as the model says, or compared with it.
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "model/runtime.h"
+
+namespace holdfast::model {
+namespace {
+
+constexpr int64_t kReadyMillisMax = 10 * 60 * 1000;
+
+std::string KeysText(const std::vector<KeyAttribute>& hash, const std::vector<KeyAttribute>& range) {
+  std::string text;
+  for (const KeyAttribute& attribute : hash) text += (text.empty() ? "" : " + ") + attribute.name + ":" + attribute.type;
+  for (const KeyAttribute& attribute : range) text += " / " + attribute.name + ":" + attribute.type;
+  return text;
+}
+
+std::vector<KeySchemaElement> KeySchemaOf(const std::vector<KeyAttribute>& hash, const std::vector<KeyAttribute>& range) {
+  std::vector<KeySchemaElement> schema;
+  for (const KeyAttribute& attribute : hash) schema.push_back({attribute.name, KeyType::kHash});
+  for (const KeyAttribute& attribute : range) schema.push_back({attribute.name, KeyType::kRange});
+  return schema;
+}
+
+std::vector<KeyAttribute> HashOf(const Table& table) {
+  return {table.key[0]};
+}
+std::vector<KeyAttribute> RangeOf(const Table& table) {
+  return {table.key.begin() + 1, table.key.end()};
+}
+
+ScalarAttributeType TypeOf(char type) {
+  return type == 'N'   ? ScalarAttributeType::kNumber
+         : type == 'B' ? ScalarAttributeType::kBinary
+                       : ScalarAttributeType::kString;
+}
+
+// One definition per attribute that any key names.
+class Definitions {
+ public:
+  void Add(const std::vector<KeyAttribute>& attributes) {
+    for (const KeyAttribute& attribute : attributes) {
+      if (seen_.insert(attribute.name).second) list.push_back({attribute.name, TypeOf(attribute.type)});
+    }
+  }
+  std::vector<AttributeDefinition> list;
+
+ private:
+  std::set<std::string> seen_;
+};
+
+Projection ProjectionOf(const Index& index) {
+  Projection projection;
+  projection.projection_type = index.projection == "ALL"         ? ProjectionType::kAll
+                               : index.projection == "KEYS_ONLY" ? ProjectionType::kKeysOnly
+                                                                 : ProjectionType::kInclude;
+  if (!index.include.empty()) projection.non_key_attributes = index.include;
+  return projection;
+}
+
+GlobalSecondaryIndex IndexRequest(const Index& index) {
+  GlobalSecondaryIndex request;
+  request.index_name = index.name;
+  request.key_schema = KeySchemaOf(index.hash, index.range);
+  request.projection = ProjectionOf(index);
+  return request;
+}
+
+holdfast::VectorIndex VectorIndexRequest(const VectorIndex& index) {
+  holdfast::VectorIndex request;
+  request.index_name = index.name;
+  request.vector_attribute.attribute_name = index.attribute;
+  request.dimensions = index.dimensions;
+  request.distance_function = index.distance == "EUCLIDEAN"     ? DistanceFunction::kEuclidean
+                              : index.distance == "DOT_PRODUCT" ? DistanceFunction::kDotProduct
+                                                                : DistanceFunction::kCosine;
+  request.projection.projection_type = ProjectionType::kAll;
+  std::vector<SearchSchemaElement> schema;
+  for (const KeyAttribute& filter : index.filters) schema.push_back({filter.name, SearchSchemaElementType::kInlineFilter});
+  if (!schema.empty()) request.search_schema = std::move(schema);
+  return request;
+}
+
+// The settings that only this database has, by tag; other stores ignore it.
+std::optional<Tag> SettingsOf(const VectorIndex& index) {
+  std::string text;
+  if (index.m) text += "m=" + std::to_string(*index.m);
+  if (index.ef_construction) text += (text.empty() ? "" : " ") + std::string("ef_construction=") + std::to_string(*index.ef_construction);
+  if (text.empty()) return std::nullopt;
+  return Tag{"holdfast:vector:" + index.name, text};
+}
+
+CreateTableRequest CreateRequest(const Table& table) {
+  CreateTableRequest request;
+  request.table_name = table.name;
+  request.billing_mode = BillingMode::kPayPerRequest;
+  request.key_schema = KeySchemaOf(HashOf(table), RangeOf(table));
+  Definitions definitions;
+  definitions.Add(table.key);
+  std::vector<Tag> tags;
+  for (const auto& [name, value] : table.tags) tags.push_back({name, value});
+  for (const Index& index : table.indexes) {
+    definitions.Add(index.hash);
+    definitions.Add(index.range);
+    if (!request.global_secondary_indexes) request.global_secondary_indexes.emplace();
+    request.global_secondary_indexes->push_back(IndexRequest(index));
+  }
+  for (const VectorIndex& index : table.vector_indexes) {
+    definitions.Add(index.filters);
+    if (!request.vector_indexes) request.vector_indexes.emplace();
+    request.vector_indexes->push_back(VectorIndexRequest(index));
+    if (auto settings = SettingsOf(index)) tags.push_back(*settings);
+  }
+  request.attribute_definitions = std::move(definitions.list);
+  if (!tags.empty()) request.tags = std::move(tags);
+  return request;
+}
+
+std::string SchemaText(const std::vector<KeySchemaElement>& schema, const std::vector<AttributeDefinition>& definitions) {
+  std::vector<KeyAttribute> hash;
+  std::vector<KeyAttribute> range;
+  for (const KeySchemaElement& element : schema) {
+    char type = 'S';
+    for (const AttributeDefinition& definition : definitions) {
+      if (definition.attribute_name == element.attribute_name) type = NameOf(definition.attribute_type)[0];
+    }
+    (element.key_type == KeyType::kHash ? hash : range).push_back({element.attribute_name, type});
+  }
+  return KeysText(hash, range);
+}
+
+// What a live table lacks or has otherwise. Indexes that only the live table has are no drift: others may need them.
+struct Difference {
+  std::vector<std::string> lines;  // what apply cannot mend
+  std::vector<const Index*> missing_indexes;
+  std::vector<const VectorIndex*> missing_vectors;
+  bool ttl_missing = false;
+
+  bool none() const { return lines.empty() && missing_indexes.empty() && missing_vectors.empty() && !ttl_missing; }
+};
+
+Difference Diff(const Table& table, const TableDescription& live, const DescribeTimeToLiveResponse* ttl) {
+  Difference difference;
+  std::vector<AttributeDefinition> definitions = live.attribute_definitions.value_or(std::vector<AttributeDefinition>());
+  auto compare = [&](const std::string& what, const std::string& want, const std::string& have) {
+    if (want != have) difference.lines.push_back(what + " should be " + want + " and is " + have);
+  };
+  compare("the key", KeysText(HashOf(table), RangeOf(table)),
+          SchemaText(live.key_schema.value_or(std::vector<KeySchemaElement>()), definitions));
+  auto live_indexes = live.global_secondary_indexes.value_or(std::vector<GlobalSecondaryIndexDescription>());
+  for (const Index& index : table.indexes) {
+    auto at = std::find_if(live_indexes.begin(), live_indexes.end(), [&](const auto& other) { return other.index_name == index.name; });
+    if (at == live_indexes.end()) {
+      difference.missing_indexes.push_back(&index);
+      continue;
+    }
+    compare("the key of the index " + index.name, KeysText(index.hash, index.range), SchemaText(at->key_schema, definitions));
+    if (at->projection.projection_type) compare("the projection of the index " + index.name, index.projection, std::string(NameOf(*at->projection.projection_type)));
+  }
+  auto live_vectors = live.vector_indexes.value_or(std::vector<VectorIndexDescription>());
+  for (const VectorIndex& index : table.vector_indexes) {
+    auto at = std::find_if(live_vectors.begin(), live_vectors.end(), [&](const auto& other) { return other.index_name == index.name; });
+    if (at == live_vectors.end()) {
+      difference.missing_vectors.push_back(&index);
+      continue;
+    }
+    compare("the dimensions of " + index.name, std::to_string(index.dimensions), std::to_string(at->dimensions));
+    compare("the attribute of " + index.name, index.attribute, at->vector_attribute.attribute_name);
+  }
+  if (!table.ttl.empty() && ttl != nullptr) {
+    const auto& description = ttl->time_to_live_description;
+    std::string have = description.attribute_name.value_or("");
+    difference.ttl_missing = have.empty();
+    if (!have.empty()) compare("the TTL attribute", table.ttl, have);
+  }
+  return difference;
+}
+
+std::vector<std::string> Lines(const Difference& difference, const Table& table) {
+  std::vector<std::string> lines = difference.lines;
+  for (const Index* index : difference.missing_indexes) lines.push_back("the index " + index->name + " is missing");
+  for (const VectorIndex* index : difference.missing_vectors) lines.push_back("the vector index " + index->name + " is missing");
+  if (difference.ttl_missing) lines.push_back("TTL by " + table.ttl + " is off");
+  return lines;
+}
+
+bool IsReady(const TableDescription& table) {
+  bool ready = table.table_status == TableStatus::kActive;
+  for (const auto& index : table.global_secondary_indexes.value_or(std::vector<GlobalSecondaryIndexDescription>()))
+    ready = ready && index.index_status == IndexStatus::kActive;
+  for (const auto& index : table.vector_indexes.value_or(std::vector<VectorIndexDescription>()))
+    ready = ready && index.index_status == IndexStatus::kActive;
+  return ready;
+}
+
+}  // namespace
+
+// --- one table on one store ---
+
+class Applying {
+ public:
+  Applying(Store* store, const Table& table) : store_(*store), table_(table) {}
+
+  Result<TableReport> Compare() {
+    TableReport report{table_.name, "as it should be", {}};
+    HF_TRY(std::optional<TableDescription> live, Describe());
+    if (!live) {
+      report.status = "missing";
+      return report;
+    }
+    HF_TRY(Difference difference, DifferenceFrom(*live));
+    if (!difference.none()) {
+      report.status = "drifted";
+      report.details = Lines(difference, table_);
+    }
+    return report;
+  }
+
+  Result<TableReport> Apply() {
+    TableReport report{table_.name, "as it should be", {}};
+    HF_TRY(std::optional<TableDescription> live, Describe());
+    if (!live) {
+      HF_CHECK_OK(Done(store_.Run(CreateRequest(table_))));
+      report.status = "created";
+      HF_TRY(live, WaitUntilReady());
+    }
+    HF_TRY(Difference difference, DifferenceFrom(*live));
+    if (!difference.lines.empty()) {
+      report.status = "drifted";
+      report.details = Lines(difference, table_);
+      return report;
+    }
+    // A table changes one index at a time.
+    for (const Index* index : difference.missing_indexes) HF_CHECK_OK(AddIndex(*index, &report));
+    for (const VectorIndex* index : difference.missing_vectors) HF_CHECK_OK(AddVectorIndex(*index, &report));
+    if (difference.ttl_missing && store_.abilities().time_to_live) {
+      UpdateTimeToLiveRequest request;
+      request.table_name = table_.name;
+      request.time_to_live_specification.attribute_name = table_.ttl;
+      request.time_to_live_specification.enabled = true;
+      HF_CHECK_OK(Done(store_.Run(request)));
+      if (report.status != "created") Note("TTL by " + table_.ttl, &report);
+    }
+    return report;
+  }
+
+ private:
+  template <class T>
+  static Status Done(Result<T> result) {
+    if (!result) return FromStore(result.error());
+    return Ok{};
+  }
+  static void Note(std::string what, TableReport* report) {
+    report->status = "updated";
+    report->details.push_back("added " + std::move(what));
+  }
+
+  Result<std::optional<TableDescription>> Describe() {
+    DescribeTableRequest request;
+    request.table_name = table_.name;
+    auto described = store_.Run(request);
+    if (described) return std::optional<TableDescription>(std::move(described->table));
+    if (described.error().code() == ErrorCode::kResourceNotFound) return std::optional<TableDescription>();
+    return FromStore(described.error());
+  }
+
+  Result<Difference> DifferenceFrom(const TableDescription& live) {
+    if (table_.ttl.empty() || !store_.abilities().time_to_live) return Diff(table_, live, nullptr);
+    DescribeTimeToLiveRequest request;
+    request.table_name = table_.name;
+    auto ttl = store_.Run(request);
+    if (!ttl) return FromStore(ttl.error());
+    return Diff(table_, live, &*ttl);
+  }
+
+  Result<TableDescription> WaitUntilReady() {
+    base::SystemClock clock;
+    int64_t until = clock.NowMillis() + kReadyMillisMax;
+    for (int pause = 1;; pause = std::min(pause * 2, 1000)) {
+      HF_TRY(std::optional<TableDescription> live, Describe());
+      if (live && IsReady(*live)) return *std::move(live);
+      if (clock.NowMillis() > until) return Refuse("Unavailable", "the table " + table_.name + " does not become active");
+      std::this_thread::sleep_for(std::chrono::milliseconds(pause));
+    }
+  }
+
+  Status AddIndex(const Index& index, TableReport* report) {
+    UpdateTableRequest request;
+    request.table_name = table_.name;
+    Definitions definitions;
+    definitions.Add(table_.key);
+    definitions.Add(index.hash);
+    definitions.Add(index.range);
+    request.attribute_definitions = std::move(definitions.list);
+    GlobalSecondaryIndexUpdate update;
+    update.create.emplace();
+    static_cast<GlobalSecondaryIndex&>(*update.create) = IndexRequest(index);
+    request.global_secondary_index_updates.emplace().push_back(std::move(update));
+    HF_CHECK_OK(Done(store_.Run(request)));
+    Note("the index " + index.name, report);
+    return Done(WaitUntilReady());
+  }
+
+  Status AddVectorIndex(const VectorIndex& index, TableReport* report) {
+    UpdateTableRequest request;
+    request.table_name = table_.name;
+    Definitions definitions;
+    definitions.Add(table_.key);
+    definitions.Add(index.filters);
+    request.attribute_definitions = std::move(definitions.list);
+    VectorIndexUpdate update;
+    update.create.emplace();
+    static_cast<holdfast::VectorIndex&>(*update.create) = VectorIndexRequest(index);
+    request.vector_index_updates.emplace().push_back(std::move(update));
+    HF_CHECK_OK(Done(store_.Run(request)));
+    Note("the vector index " + index.name, report);
+    return Done(WaitUntilReady());
+  }
+
+  Store& store_;
+  const Table& table_;
+};
+
+Status Runtime::CheckAbilities() const {
+  StoreAbilities able = store_->abilities();
+  auto refuse = [&](const std::string& what) {
+    return Refuse("Unavailable", store_->name() + " has no " + what + ", which the model " + model_->name + " needs");
+  };
+  for (const auto& table : model_->tables) {
+    if (!table->vector_indexes.empty() && !able.vector_search) return refuse("vector search");
+    for (const Index& index : table->indexes) {
+      if ((index.hash.size() > 1 || index.range.size() > 1) && !able.multi_attribute_keys) return refuse("index keys of several attributes");
+    }
+  }
+  bool transacts = std::any_of(model_->entities.begin(), model_->entities.end(), [](const auto& entity) { return !entity->parents.empty(); });
+  if (transacts && !able.transactions) return refuse("transactions");
+  return Ok{};
+}
+
+Result<std::vector<TableReport>> Runtime::Compare() {
+  std::vector<TableReport> reports;
+  for (const auto& table : model_->tables) {
+    HF_TRY(TableReport report, Applying(store_, *table).Compare());
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+Result<std::vector<TableReport>> Runtime::Apply() {
+  std::vector<TableReport> reports;
+  for (const auto& table : model_->tables) {
+    HF_TRY(TableReport report, Applying(store_, *table).Apply());
+    reports.push_back(std::move(report));
+  }
+  for (const auto& entity : model_->entities) {
+    for (const AttributeMap& fields : entity->defaults) {
+      auto made = Create(Caller(), entity->name, Item(fields), Origin::kCaller);
+      if (!made && RefusalName(made.error()) != "AlreadyExists") return made.error();
+    }
+  }
+  return reports;
+}
+
+}  // namespace holdfast::model

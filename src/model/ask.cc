@@ -1,0 +1,984 @@
+#include "model/ask.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+#include "model/instant.h"
+#include "model/search.h"
+
+namespace holdfast::model {
+namespace {
+
+using Form = Step::Form;
+using value::MapView;
+using value::Type;
+using value::ValueView;
+
+constexpr size_t kPageMax = 1000;
+constexpr size_t kSortedMax = 1000;
+// Pages of the store that one page of a pattern may read through a filter before it answers with what it has.
+constexpr int kStorePagesMax = 64;
+
+std::string_view KeyText(const Item& item, const std::string& name) {
+  auto value = MapView(item).Find(name);
+  return value && value->type() == Type::kString ? value->payload() : std::string_view();
+}
+
+// Where an instant begins in a key, and how long it is: 24, or 20 without milliseconds.
+struct InstantIn {
+  size_t at = std::string_view::npos;
+  size_t length = 0;
+};
+InstantIn FindInstant(std::string_view key) {
+  for (size_t t = key.find('T'); t != std::string_view::npos; t = key.find('T', t + 1)) {
+    if (t < 10 || t + 10 > key.size()) continue;
+    size_t length = key[t + 9] == 'Z' ? 20 : 24;
+    if (key.size() >= t - 10 + length && IsKeyInstant(key.substr(t - 10, length))) return {t - 10, length};
+  }
+  return {};
+}
+
+// Keys with one such text lie in one second: within it, and only within it, the order of keys is not that of time.
+std::string_view SecondOf(std::string_view key) {
+  InstantIn found = FindInstant(key);
+  return found.at == std::string_view::npos ? key : key.substr(0, found.at + 19);
+}
+int64_t MillisIn(std::string_view key) {
+  InstantIn found = FindInstant(key);
+  if (found.at == std::string_view::npos) return 0;
+  return ParseInstant(key.substr(found.at, found.length)).value_or(0);
+}
+
+// Whether the sort key of what the step returns holds an instant.
+bool IsTimed(const Step& step) {
+  if (step.sort_key.name.empty() || step.sort_key.type != 'S') return false;
+  auto has_instant = [](const Entity& entity, const Templates& templates) {
+    return std::any_of(templates.begin(), templates.end(), [&](const Template& pattern) {
+      return std::any_of(pattern.parts.begin(), pattern.parts.end(), [&](const Template::Part& part) {
+        const Attribute* attribute = part.as_date ? nullptr : entity.Find(part.name);
+        return attribute != nullptr && attribute->kind == Kind::kInstant;
+      });
+    });
+  };
+  for (const Entity* entity : step.returns) {
+    for (const KeyPart& part : entity->key) {
+      if (step.index == nullptr && part.attribute.name == step.sort_key.name && has_instant(*entity, part.templates)) return true;
+    }
+    for (const IndexKey& index : entity->indexes) {
+      for (const KeyPart& part : index.parts) {
+        if (index.index == step.index && part.attribute.name == step.sort_key.name && has_instant(*entity, part.templates)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string TableText(const Step& step) {
+  return step.table->name + (step.index == nullptr ? "" : "." + step.index->name);
+}
+
+std::string KeyTextOf(const Table& table, const Item& key) {
+  std::string text = "{";
+  for (const KeyAttribute& attribute : table.key) {
+    auto value = key.Get(attribute.name);
+    text += (text.size() == 1 ? "" : ", ") + attribute.name + ": " + (value ? ReadableValue(*value) : "");
+  }
+  return text + "}";
+}
+
+}  // namespace
+
+// --- parameters ---
+
+Status Asking::BindTenant(AttributeMap* given) const {
+  const std::string& tenant = runtime_.model().tenant;
+  if (tenant.empty() || caller_.tenant.empty()) return Ok{};
+  auto [at, fresh] = given->emplace(tenant, caller_.tenant);
+  if (!fresh && !(at->second == AttributeValue(caller_.tenant))) return Refuse("NotFound", "there is no such " + tenant);
+  return Ok{};
+}
+
+Status Asking::Bind(const Item& parameters) {
+  AttributeMap given = parameters.ToMap();
+  std::erase_if(given, [](const auto& entry) { return entry.second.is_null(); });
+  HF_CHECK_OK(BindTenant(&given));
+  for (const char* name : {"expectedVersion", "expectedUpdatedAt"}) {
+    auto at = given.find(name);
+    if (at == given.end() || !pattern_.writes()) continue;
+    expected_.version = at->second;
+    given.erase(at);
+  }
+  bool put_all = pattern_.cases[0].steps.size() == 1 && pattern_.cases[0].steps[0].form == Form::kPutAll;
+  if (auto items = given.find("items"); put_all && items != given.end()) {
+    if (items->second.type() != Type::kList) return RefuseField("items", "should be a list of maps");
+    items_ = items->second.AsList();
+    given.erase(items);
+  }
+  HF_CHECK_OK(BindParams(std::move(given)));
+  for (const auto& [name, computed] : pattern_.let) {
+    params_[name] = TimeValue(computed.as_date ? Kind::kDate : Kind::kInstant,
+                              runtime_.NowMillis() + computed.shift_seconds * kSecondMillis);
+  }
+  return ChooseCase();
+}
+
+Status Asking::BindParams(AttributeMap given) {
+  ValueCheck check(runtime_.model(), ValueCheck::Mode::kWrite);
+  Item all(given);
+  if (const Error* defect = all.defect()) return FromStore(*defect);
+  MapView view(all);
+  for (const Attribute& param : pattern_.params) {
+    auto at = given.find(param.name);
+    if (at == given.end()) {
+      if (param.default_value) params_[param.name] = *param.default_value;
+      else if (param.default_from && param.default_from->source == Computed::Source::kUlid) params_[param.name] = runtime_.ulids_.Next();
+      else if (param.default_from && param.default_from->source == Computed::Source::kUuid) params_[param.name] = runtime_.random_.Uuid();
+      else if (param.required) check.Violate(param.name, "is required");
+      continue;
+    }
+    ValueView value = *view.Find(param.name);
+    // A day may stand for an instant: which one, the place where it is used decides.
+    bool day = param.kind == Kind::kInstant && value.type() == Type::kString && ParseDate(value.payload());
+    // The fields of a write are judged by the write.
+    bool field = pattern_.writes() && param.kind != Kind::kInstant;
+    params_[param.name] = day || field ? at->second : value::ToAttributeValue(check.Check(param, value, param.name, view));
+    given.erase(at);
+  }
+  given.erase(runtime_.model().tenant);
+  if (!caller_.tenant.empty() && !runtime_.model().tenant.empty()) params_[runtime_.model().tenant] = caller_.tenant;
+  for (const auto& [name, value] : given) check.Violate(name, "is no parameter of " + pattern_.id);
+  if (!check.violations.empty()) return RefuseInput(check.violations);
+  return Ok{};
+}
+
+std::optional<AttributeValue> Asking::Param(std::string_view name) const {
+  auto at = params_.find(name);
+  if (at == params_.end()) return std::nullopt;
+  return at->second;
+}
+
+Status Asking::ChooseCase() {
+  for (const Case& one : pattern_.cases) {
+    bool fits = std::all_of(one.when.begin(), one.when.end(), [&](const auto& when) {
+      auto value = Param(when.first);
+      return value && ReadableValue(*value) == when.second;
+    });
+    fits = fits && std::all_of(one.given.begin(), one.given.end(), [&](const std::string& name) { return Param(name).has_value(); });
+    if (!fits) continue;
+    case_ = &one;
+    return Ok{};
+  }
+  std::string choices;
+  for (const Case& one : pattern_.cases) {
+    std::string text;
+    for (const auto& [name, value] : one.when) text += (text.empty() ? "" : ", ") + name + "=" + value;
+    for (const std::string& name : one.given) text += (text.empty() ? "" : ", ") + name;
+    choices += (choices.empty() ? "" : "; or ") + text;
+  }
+  return RefuseField("parameters", "none of the cases fits; give " + choices);
+}
+
+Result<std::optional<std::string>> Asking::Fill(const Template& pattern, Bound bound, bool prefix) const {
+  std::string text;
+  for (const Template::Part& part : pattern.parts) {
+    text += part.text;
+    if (part.name.empty()) continue;
+    auto value = Param(part.name);
+    if (!value) {
+      if (prefix) return std::optional<std::string>(std::move(text));
+      return RefuseField(part.name, "is required");
+    }
+    const Attribute* param = FindAttribute(pattern_.params, part.name);
+    bool instant = param != nullptr && param->kind == Kind::kInstant && value->type() == Type::kString;
+    if (instant) {
+      bool day = ParseDate(value->AsText()).has_value();
+      int64_t millis = MillisOf(ValueView(FlatValue(*value))).value_or(0);
+      if (day && bound == Bound::kUpper) millis += kDayMillis - 1;
+      // Both spellings of the first and the last second lie between these.
+      if (bound == Bound::kUpper) value = FormatWholeSecond(millis);
+      else value = FormatInstant(bound == Bound::kLower ? millis - ((millis % 1000) + 1000) % 1000 : millis);
+    }
+    std::string flat = FlatValue(*value);
+    Template one;
+    one.parts.push_back({"", part.name, part.as_date});
+    HF_TRY(std::optional<std::string> filled, Render(one, [&](std::string_view) { return std::optional<ValueView>(ValueView(flat)); }));
+    text += *filled;
+  }
+  return std::optional<std::string>(std::move(text));
+}
+
+Result<AttributeValue> Asking::FillKey(const KeyAttribute& attribute, const Template& pattern, Bound bound) const {
+  if (attribute.type != 'S') {
+    auto value = Param(pattern.parts[0].name);
+    if (!value) return RefuseField(pattern.parts[0].name, "is required");
+    return *value;
+  }
+  HF_TRY(std::optional<std::string> text, Fill(pattern, bound, /*prefix=*/false));
+  return AttributeValue(*std::move(text));
+}
+
+// --- plans ---
+
+Status Asking::AppendSort(const Step& step, ExpressionBuilder* builder) const {
+  using Op = SortCondition::Op;
+  const SortCondition& sort = step.sort;
+  auto compare = [&](std::string_view sign, Bound bound) -> Status {
+    HF_TRY(AttributeValue value, FillKey(step.sort_key, sort.low, bound));
+    builder->And().Path(step.sort_key.name).Text(sign).Value(value);
+    return Ok{};
+  };
+  switch (sort.op) {
+    case Op::kNone: return Ok{};
+    case Op::kEqual: return compare(" = ", Bound::kExact);
+    case Op::kLess: return compare(" < ", Bound::kUpper);
+    case Op::kLessEqual: return compare(" <= ", Bound::kUpper);
+    case Op::kGreater: return compare(" > ", Bound::kLower);
+    case Op::kGreaterEqual: return compare(" >= ", Bound::kLower);
+    case Op::kBeginsWith: {
+      HF_TRY(std::optional<std::string> prefix, Fill(sort.low, Bound::kExact, /*prefix=*/true));
+      if (prefix->empty()) return Ok{};
+      builder->And().Text("begins_with(").Path(step.sort_key.name).Text(", ").Value(AttributeValue(*prefix)).Text(")");
+      return Ok{};
+    }
+    case Op::kBetween: {
+      HF_TRY(AttributeValue low, FillKey(step.sort_key, sort.low, Bound::kLower));
+      HF_TRY(AttributeValue high, FillKey(step.sort_key, sort.high, Bound::kUpper));
+      builder->And().Path(step.sort_key.name).Text(" between ").Value(low).Text(" and ").Value(high);
+      return Ok{};
+    }
+  }
+  return Ok{};
+}
+
+Result<Asking::Planned> Asking::PlanQuery(const Step& step) {
+  Planned planned;
+  planned.step = &step;
+  QueryRequest& request = planned.query;
+  request.table_name = step.table->name;
+  if (step.index != nullptr) request.index_name = step.index->name;
+  ExpressionBuilder builder;
+  for (const auto& [attribute, pattern] : step.partition) {
+    HF_TRY(AttributeValue value, FillKey(attribute, pattern, Bound::kExact));
+    builder.And().Path(attribute.name).Text(" = ").Value(value);
+  }
+  HF_CHECK_OK(AppendSort(step, &builder));
+  planned.text = "Query " + TableText(step) + " where " + builder.readable();
+  request.key_condition_expression = builder.Take();
+  for (const Condition& condition : step.filter) {
+    std::vector<std::string> names = condition.Params();
+    bool missing = std::any_of(names.begin(), names.end(), [&](const std::string& name) { return !Param(name); });
+    if (missing) continue;  // an optional parameter that was not given
+    builder.And();
+    HF_CHECK_OK(AppendCondition(condition, params(), &builder));
+  }
+  if (!builder.empty()) {
+    planned.text += " filter " + builder.readable();
+    request.filter_expression = builder.Take();
+  }
+  if (step.descending) {
+    request.scan_index_forward = false;
+    planned.text += " descending";
+  }
+  if (step.consistent) {
+    request.consistent_read = true;
+    planned.text += " consistent";
+  }
+  builder.Finish(&request);
+  return planned;
+}
+
+Result<Asking::Planned> Asking::PlanKeys(const Step& step) {
+  Planned planned;
+  planned.step = &step;
+  const Entity& entity = *step.returns[0];
+  std::vector<AttributeMap> all{params_};
+  for (const auto& [name, values] : step.for_values) {
+    std::vector<AttributeMap> more;
+    for (const AttributeMap& known : all) {
+      for (const std::string& value : values) {
+        more.push_back(known);
+        more.back()[name] = value;
+      }
+    }
+    all = std::move(more);
+  }
+  if (!step.for_each.empty()) {
+    all.clear();
+    PageRequest page;
+    Item parameters;
+    for (const auto& [name, value] : params_) {
+      const Pattern* other = runtime_.model().FindPattern(step.for_each);
+      if (FindAttribute(other->params, name) != nullptr && step.bind.count(name) == 0) parameters.Set(name, value);
+    }
+    page.limit = kPageMax;
+    do {
+      HF_TRY(Answer answer, runtime_.Ask(caller_, step.for_each, parameters, page));
+      for (const Record& record : answer.records) {
+        AttributeMap known = params_;
+        Item fields = record.Fields();
+        for (const auto& [param, attribute] : step.bind) {
+          if (auto value = fields.Get(attribute)) known[param] = *value;
+        }
+        all.push_back(std::move(known));
+      }
+      page.cursor = answer.cursor;
+    } while (!page.cursor.empty());
+  }
+  for (const AttributeMap& known : all) {
+    HF_TRY(std::vector<Item> keys, KeysOf(entity, Item(known)));
+    for (Item& key : keys) {
+      planned.keys.push_back(std::move(key));
+      if (step.form == Form::kBatchGet) break;
+    }
+  }
+  return planned;
+}
+
+Result<Asking::Planned> Asking::Plan(const Step& step) {
+  if (step.form == Form::kQuery || step.form == Form::kDeleteAll) return PlanQuery(step);
+  if (step.form == Form::kGet || step.form == Form::kBatchGet) return PlanKeys(step);
+  Planned planned;
+  planned.step = &step;
+  return planned;
+}
+
+Result<std::vector<std::string>> Asking::ExplainStep(const Step& step) {
+  HF_TRY(Planned planned, Plan(step));
+  const Table& table = *step.table;
+  std::string consistent = step.consistent ? " consistent" : "";
+  switch (step.form) {
+    case Form::kQuery: return std::vector<std::string>{planned.text};
+    case Form::kDeleteAll: return std::vector<std::string>{planned.text, "BatchWriteItem " + table.name};
+    case Form::kGet: return std::vector<std::string>{"GetItem " + table.name + " " + KeyTextOf(table, planned.keys[0]) + consistent};
+    case Form::kBatchGet: {
+      std::vector<std::string> lines;
+      if (!step.for_each.empty()) {
+        Asking other(&runtime_, caller_, *runtime_.model().FindPattern(step.for_each));
+        AttributeMap parameters = params_;
+        std::erase_if(parameters, [&](const auto& p) { return FindAttribute(other.pattern_.params, p.first) == nullptr || step.bind.count(p.first) > 0; });
+        HF_CHECK_OK(other.Bind(Item(parameters)));
+        HF_TRY(lines, other.Explain());
+      }
+      std::string line = "BatchGetItem " + table.name;
+      for (const Item& key : planned.keys) line += " " + KeyTextOf(table, key);
+      lines.push_back(line + consistent);
+      return lines;
+    }
+    case Form::kScan: return std::vector<std::string>{"Scan " + table.name};
+    case Form::kPut: return std::vector<std::string>{"PutItem " + table.name};
+    case Form::kPutAll: return std::vector<std::string>{"BatchWriteItem " + table.name};
+    case Form::kUpdate:
+    case Form::kDelete: {
+      HF_TRY(std::vector<Item> keys, KeysOf(*step.returns[0], Item(params_)));
+      return std::vector<std::string>{(step.form == Form::kUpdate ? "UpdateItem " : "DeleteItem ") + table.name + " " + KeyTextOf(table, keys[0])};
+    }
+    case Form::kTransact: {
+      std::string line = "TransactWriteItems";
+      for (const PatternWrite& write : step.writes) line += " " + write.entity->table->name;
+      return std::vector<std::string>{line};
+    }
+    case Form::kMemory: return std::vector<std::string>{};
+    case Form::kSearch: return ExplainSearch(&runtime_, caller_, step, params_);
+  }
+  return std::vector<std::string>{};
+}
+
+Result<std::vector<std::string>> Asking::Explain() {
+  std::vector<std::string> lines;
+  for (const auto& [name, id] : case_->bundle) {
+    Asking part(&runtime_, caller_, *runtime_.model().FindPattern(id));
+    HF_CHECK_OK(part.Bind(Item(params_)));
+    HF_TRY(std::vector<std::string> more, part.Explain());
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+  for (const Step& step : case_->steps) {
+    HF_TRY(std::vector<std::string> more, ExplainStep(step));
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+  return lines;
+}
+
+// --- reading ---
+
+std::optional<Record> Asking::Accept(const Step& step, Item item) const {
+  const Entity* entity = runtime_.model().EntityOf(*step.table, item);
+  if (entity == nullptr || std::find(step.returns.begin(), step.returns.end(), entity) == step.returns.end()) return std::nullopt;
+  if (runtime_.IsExpired(*step.table, item) || !runtime_.IsVisible(caller_, item)) return std::nullopt;
+  for (const Condition& condition : step.keep) {
+    if (!Holds(condition, item.flat(), params(), Absent::kFails)) return std::nullopt;
+  }
+  return Record(&runtime_.model(), entity, std::move(item));
+}
+
+Item Asking::StartKey(const Step& step, const Item& item) const {
+  Item key = KeyOf(*step.table, item);
+  if (step.index == nullptr) return key;
+  for (const auto* attributes : {&step.index->hash, &step.index->range}) {
+    for (const KeyAttribute& attribute : *attributes) {
+      if (auto value = item.Get(attribute.name)) key.Set(attribute.name, *value);
+    }
+  }
+  return key;
+}
+
+Status Asking::CheckOwner(const Step& step, const QueryRequest& query) {
+  if (caller_.tenant.empty() || step.index != nullptr || step.returns.empty()) return Ok{};
+  const Entity& entity = *step.returns[0];
+  if (entity.parents.empty()) return Ok{};
+  // The partition key says which parent the children are of.
+  auto text = query.expression_attribute_values->Get(":v0");
+  if (!text || text->type() != Type::kString) return Ok{};
+  Item known;
+  for (const Template& pattern : entity.key[0].templates) {
+    auto parts = Match(pattern, text->AsText());
+    if (!parts) continue;
+    for (const auto& [name, value] : *parts) known.Set(name, value);
+    break;
+  }
+  return runtime_.CheckOwner(caller_, entity, known);
+}
+
+Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* position, std::vector<Record>* out) {
+  const Step& step = *planned.step;
+  HF_CHECK_OK(CheckOwner(step, planned.query));
+  QueryRequest request = planned.query;
+  request.exclusive_start_key = position->start;
+  const std::string& sort_key = step.sort_key.name;
+  bool timed = IsTimed(step);
+  // Instants are cut to what was asked, in the order of time; see SecondOf.
+  std::optional<int64_t> from;
+  std::optional<int64_t> to;
+  auto instant_of = [&](const Template& pattern, bool upper) -> std::optional<int64_t> {
+    for (const Template::Part& part : pattern.parts) {
+      const Attribute* param = FindAttribute(pattern_.params, part.name);
+      auto value = param != nullptr && param->kind == Kind::kInstant ? Param(part.name) : std::nullopt;
+      if (!value) continue;
+      bool day = ParseDate(value->AsText()).has_value();
+      return MillisOf(ValueView(FlatValue(*value))).value_or(0) + (day && upper ? kDayMillis - 1 : 0);
+    }
+    return std::nullopt;
+  };
+  using Op = SortCondition::Op;
+  if (timed) {
+    Op op = step.sort.op;
+    if (op == Op::kBetween || op == Op::kGreater || op == Op::kGreaterEqual) from = instant_of(step.sort.low, false);
+    if (op == Op::kBetween) to = instant_of(step.sort.high, true);
+    if (op == Op::kLess || op == Op::kLessEqual) to = instant_of(step.sort.low, op == Op::kLessEqual);
+    if (from && op == Op::kGreater) ++*from;
+    if (to && op == Op::kLess) --*to;
+  }
+
+  std::vector<Record> found;  // complete seconds, in order
+  std::vector<Record> second;
+  std::string second_id;
+  auto earlier = [&](const Record& a, const Record& b) {
+    std::string_view left = KeyText(a.stored(), sort_key);
+    std::string_view right = KeyText(b.stored(), sort_key);
+    int64_t l = MillisIn(left);
+    int64_t r = MillisIn(right);
+    bool less = l != r ? l < r : left < right;
+    bool equal = l == r && left == right;
+    return step.descending ? !less && !equal : less;
+  };
+  auto close_second = [&] {
+    if (second.size() > 1) std::sort(second.begin(), second.end(), earlier);
+    for (Record& record : second) {
+      std::string_view key = KeyText(record.stored(), sort_key);
+      if (position->after_millis && !second_id.empty()) {
+        int64_t millis = MillisIn(key);
+        int64_t after = *position->after_millis;
+        bool later = millis != after ? millis > after : key > position->after_key;
+        bool same = millis == after && key == position->after_key;
+        // Only the second in which the last page ended has some that were given already.
+        bool given = SecondOf(key) == SecondOf(position->after_key) && (same || later == step.descending);
+        if (given) continue;
+      }
+      found.push_back(std::move(record));
+    }
+    second.clear();
+  };
+
+  bool exhausted = false;
+  for (int pages = 0; !exhausted && found.size() <= want && pages < kStorePagesMax; ++pages) {
+    request.limit = static_cast<int64_t>(std::min(kPageMax, want + 1 - std::min(want, found.size())));
+    auto page = runtime_.store_->Run(request);
+    if (!page) return FromStore(page.error());
+    for (Item& item : *page->items) {
+      std::optional<Record> record = Accept(step, std::move(item));
+      if (!record) continue;
+      if (!timed) {
+        found.push_back(*std::move(record));
+        continue;
+      }
+      std::string_view key = KeyText(record->stored(), sort_key);
+      if (from || to) {
+        int64_t millis = MillisIn(key);
+        if ((from && millis < *from) || (to && millis > *to)) continue;
+      }
+      if (std::string_view id = SecondOf(key); id != second_id) {
+        close_second();
+        second_id = id;
+      }
+      second.push_back(*std::move(record));
+    }
+    exhausted = !page->last_evaluated_key;
+    request.exclusive_start_key = std::move(page->last_evaluated_key);
+  }
+  bool gave_up = !exhausted && found.size() <= want;
+  if (exhausted) close_second();
+  if (found.size() <= want && exhausted) {
+    std::move(found.begin(), found.end(), std::back_inserter(*out));
+    return false;
+  }
+  if (gave_up && found.empty()) {
+    position->start = request.exclusive_start_key;
+    return true;
+  }
+  size_t count = std::min(want, found.size());
+  const Item& last = found[count - 1].stored();
+  Position next;
+  next.step = position->step;
+  if (!timed) {
+    next.start = gave_up ? request.exclusive_start_key : StartKey(step, last);
+  } else {
+    std::string_view last_key = KeyText(last, sort_key);
+    next.after_millis = MillisIn(last_key);
+    next.after_key = last_key;
+    // Go on from the end of the last complete second before the one in which this page ends.
+    next.start = position->start;
+    std::string_view ending = SecondOf(last_key);
+    std::string_view furthest;
+    for (size_t i = 0; i < count; ++i) {
+      std::string_view key = KeyText(found[i].stored(), sort_key);
+      if (SecondOf(key) == ending) continue;
+      bool further = furthest.empty() || (step.descending ? key < furthest : key > furthest);
+      if (!further) continue;
+      furthest = key;
+      next.start = StartKey(step, found[i].stored());
+    }
+  }
+  std::move(found.begin(), found.begin() + static_cast<ptrdiff_t>(count), std::back_inserter(*out));
+  *position = std::move(next);
+  return true;
+}
+
+Result<bool> Asking::RunScan(const Step& step, size_t want, Position* position, std::vector<Record>* out) {
+  ScanRequest request;
+  request.table_name = step.table->name;
+  request.exclusive_start_key = position->start;
+  for (int pages = 0; pages < kStorePagesMax; ++pages) {
+    request.limit = static_cast<int64_t>(std::min(kPageMax, want - out->size()));
+    auto page = runtime_.store_->Run(request);
+    if (!page) return FromStore(page.error());
+    for (Item& item : *page->items) {
+      if (auto record = Accept(step, std::move(item))) out->push_back(*std::move(record));
+    }
+    position->start = request.exclusive_start_key = std::move(page->last_evaluated_key);
+    if (!request.exclusive_start_key) return false;
+    if (out->size() >= want) return true;
+  }
+  return true;
+}
+
+Status Asking::RunKeys(const Planned& planned, std::vector<Record>* out) {
+  const Step& step = *planned.step;
+  if (step.form == Form::kGet) {
+    Result<Item> stored = runtime_.Load(caller_, *step.returns[0], Item(params_), step.consistent);
+    if (stored) {
+      out->emplace_back(&runtime_.model(), step.returns[0], *std::move(stored));
+      return Ok{};
+    }
+    // Asking for what is not there gives nothing; asking for somebody else's is an error like its absence.
+    return stored.error();
+  }
+  std::map<std::string, Item> by_key;
+  for (size_t begin = 0; begin < planned.keys.size(); begin += limits::kBatchGetKeysMax) {
+    BatchGetItemRequest request;
+    KeysAndAttributes& wanted = request.request_items[step.table->name];
+    size_t end = std::min(planned.keys.size(), begin + limits::kBatchGetKeysMax);
+    wanted.keys.assign(planned.keys.begin() + static_cast<ptrdiff_t>(begin), planned.keys.begin() + static_cast<ptrdiff_t>(end));
+    if (step.consistent) wanted.consistent_read = true;
+    for (int attempt = 1; !request.request_items.empty(); ++attempt) {
+      auto got = runtime_.store_->Run(request);
+      if (!got) return FromStore(got.error());
+      for (Item& item : got->responses[step.table->name]) {
+        std::string key(KeyOf(*step.table, item).flat());
+        by_key.emplace(std::move(key), std::move(item));
+      }
+      request.request_items = std::move(got->unprocessed_keys);
+      if (!request.request_items.empty()) runtime_.Pause(std::min(attempt, 8));
+    }
+  }
+  for (const Item& key : planned.keys) {
+    auto at = by_key.find(std::string(key.flat()));
+    if (at == by_key.end()) continue;
+    if (auto record = Accept(step, std::move(at->second))) out->push_back(*std::move(record));
+    by_key.erase(at);
+  }
+  return Ok{};
+}
+
+std::string Asking::BoundTo() const {
+  AttributeMap bound = params_;
+  for (const auto& [name, computed] : pattern_.let) bound.erase(name);
+  return runtime_.model().name + "\n" + pattern_.id + "\n" + caller_.tenant + "\n" + std::string(Item(bound).flat());
+}
+
+Status Asking::RunReads(const PageRequest& page, Answer* answer) {
+  int64_t limit = page.limit.value_or(pattern_.limit);
+  if (limit < 1 || limit > static_cast<int64_t>(kPageMax)) return RefuseField("limit", "should be from 1 to 1000", std::to_string(limit));
+  auto want = static_cast<size_t>(limit);
+  Position position;
+  if (!page.cursor.empty()) {
+    HF_TRY(position, runtime_.cursors_.Decode(page.cursor, BoundTo()));
+  }
+  bool sorted = !pattern_.sort.empty();
+  size_t read_until = sorted ? kSortedMax : want;
+  bool more = false;
+  auto skip = static_cast<size_t>(position.skip);
+  for (auto step = static_cast<size_t>(position.step); step < case_->steps.size() && !more; ++step) {
+    if (answer->records.size() == read_until) {
+      more = true;
+      position = Position{.step = static_cast<int64_t>(step), .start = {}, .after_millis = {}, .after_key = {}, .skip = 0};
+      break;
+    }
+    HF_TRY(Planned planned, Plan(case_->steps[step]));
+    size_t left = read_until - answer->records.size();
+    switch (case_->steps[step].form) {
+      case Form::kQuery: {
+        HF_TRY(more, RunQuery(planned, left, &position, &answer->records));
+        break;
+      }
+      case Form::kScan: {
+        HF_TRY(more, RunScan(case_->steps[step], read_until, &position, &answer->records));
+        break;
+      }
+      default: HF_CHECK_OK(RunKeys(planned, &answer->records));
+    }
+    if (!more) position = Position{.step = static_cast<int64_t>(step) + 1, .start = {}, .after_millis = {}, .after_key = {}, .skip = 0};
+  }
+  if (sorted) {
+    auto key = [&](const Record& record) { return record.stored().Get(pattern_.sort); };
+    std::stable_sort(answer->records.begin(), answer->records.end(), [&](const Record& a, const Record& b) {
+      auto left = key(a);
+      auto right = key(b);
+      if (!left || !right) return left && !right;
+      if (left->type() == Type::kNumber && right->type() == Type::kNumber) return left->AsDouble() < right->AsDouble();
+      return ReadableValue(*left) < ReadableValue(*right);
+    });
+    auto& records = answer->records;
+    more = records.size() > skip + want;
+    records.erase(records.begin(), records.begin() + static_cast<ptrdiff_t>(std::min(skip, records.size())));
+    if (records.size() > want) records.erase(records.begin() + static_cast<ptrdiff_t>(want), records.end());
+    position = Position{};
+    position.skip = static_cast<int64_t>(skip + want);
+  }
+  if (more) answer->cursor = runtime_.cursors_.Encode(position, BoundTo());
+  return Ok{};
+}
+
+Result<Answer> Asking::Run(const PageRequest& page) {
+  Answer answer;
+  for (const auto& [name, id] : case_->bundle) {
+    Item parameters;
+    const Pattern* part = runtime_.model().FindPattern(id);
+    for (const auto& [param, value] : params_) {
+      if (FindAttribute(part->params, param) != nullptr) parameters.Set(param, value);
+    }
+    auto got = runtime_.Ask(caller_, id, parameters, {});
+    // A part that is not there leaves its place empty.
+    if (!got && RefusalName(got.error()) != "NotFound") return got.error();
+    answer.parts.emplace_back(name, got ? *std::move(got) : Answer());
+  }
+  if (case_->steps.empty()) return answer;
+  const Step& first = case_->steps[0];
+  switch (first.form) {
+    case Form::kSearch: HF_CHECK_OK(RunSearch(first, &answer)); break;
+    case Form::kMemory: return runtime_.AskMemory(caller_, pattern_, first, params_);
+    case Form::kPut:
+    case Form::kUpdate:
+    case Form::kDelete: HF_CHECK_OK(RunWrite(first, &answer)); break;
+    case Form::kPutAll: HF_CHECK_OK(RunPutAll(first, &answer)); break;
+    case Form::kDeleteAll: HF_CHECK_OK(RunDeleteAll(first, &answer)); break;
+    case Form::kTransact: HF_CHECK_OK(RunTransact(first, &answer)); break;
+    default: HF_CHECK_OK(RunReads(page, &answer));
+  }
+  return answer;
+}
+
+Status Asking::RunSearch(const Step& step, Answer* answer) {
+  HF_TRY(*answer, SearchBySimilarity(&runtime_, caller_, step, params_));
+  return Ok{};
+}
+
+// --- writing ---
+
+Result<Item> Asking::WriteFields(const Entity& entity) const {
+  Item fields;
+  for (const auto& [name, value] : params_) {
+    if (entity.Find(name) != nullptr) fields.Set(name, value);
+  }
+  return fields;
+}
+
+Status Asking::RunWrite(const Step& step, Answer* answer) {
+  const Entity& entity = *step.returns[0];
+  HF_TRY(Item fields, WriteFields(entity));
+  if (step.form == Form::kDelete) return runtime_.Delete(caller_, entity, fields, expected_, /*idempotent=*/true);
+  if (step.form == Form::kPut) {
+    HF_TRY(Written written, runtime_.Create(caller_, entity.name, fields, Origin::kCaller));
+    answer->records.push_back(std::move(written.record));
+    answer->warnings = std::move(written.warnings);
+    return Ok{};
+  }
+  Item key;
+  for (const std::string& name : entity.KeyInputs()) {
+    if (auto value = fields.Get(name)) key.Set(name, *value);
+    fields.Remove(name);
+  }
+  HF_TRY(Written written, runtime_.Patch(caller_, entity, key, fields, /*replace=*/false, expected_, step.where, params()));
+  answer->records.push_back(std::move(written.record));
+  answer->warnings = std::move(written.warnings);
+  return Ok{};
+}
+
+Status Asking::RunPutAll(const Step& step, Answer* answer) {
+  const Entity& entity = *step.returns[0];
+  HF_CHECK_OK(runtime_.MayWrite(caller_, entity, /*changes=*/false));
+  if (items_.empty()) return RefuseField("items", "is required: a list of maps");
+  Sources sources = runtime_.MakeSources();
+  std::vector<Item> built;
+  std::vector<TransactWriteItem> parents;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].type() != Type::kMap) return RefuseField("items[" + std::to_string(i) + "]", "should be a map");
+    HF_TRY(Item fields, runtime_.WithTenant(caller_, entity, Item(items_[i].AsMap())));
+    HF_TRY(BuiltItem one, BuildNew(runtime_.model(), entity, fields, Origin::kCaller, sources));
+    HF_CHECK_OK(runtime_.AddParentChecks(entity, Record(&runtime_.model(), &entity, one.item).Fields(), {}, &parents));
+    answer->warnings.insert(answer->warnings.end(), one.warnings.begin(), one.warnings.end());
+    built.push_back(std::move(one.item));
+  }
+  // A batch has no conditions: the parents are looked at first.
+  for (const TransactWriteItem& parent : parents) {
+    GetItemRequest request;
+    request.table_name = parent.condition_check->table_name;
+    request.key = parent.condition_check->key;
+    request.consistent_read = true;
+    auto got = runtime_.store_->Run(request);
+    if (!got) return FromStore(got.error());
+    if (!got->item) return Refuse("NotFound", "the parent of an item is missing: " + KeyTextOf(*runtime_.model().TableNamed(request.table_name), request.key));
+  }
+  for (size_t begin = 0; begin < built.size(); begin += limits::kBatchWriteRequestsMax) {
+    BatchWriteItemRequest request;
+    for (size_t i = begin; i < std::min(built.size(), begin + limits::kBatchWriteRequestsMax); ++i) {
+      request.request_items[step.table->name].emplace_back().put_request = PutRequest{built[i]};
+    }
+    HF_CHECK_OK(runtime_.WriteBatch(std::move(request)));
+  }
+  for (Item& item : built) answer->records.emplace_back(&runtime_.model(), &entity, std::move(item));
+  return Ok{};
+}
+
+Status Asking::RunDeleteAll(const Step& step, Answer* answer) {
+  const Entity& entity = *step.returns[0];
+  HF_CHECK_OK(runtime_.MayWrite(caller_, entity, /*changes=*/true));
+  HF_TRY(Planned planned, PlanQuery(step));
+  HF_CHECK_OK(CheckOwner(step, planned.query));
+  QueryRequest request = planned.query;
+  do {
+    request.limit = static_cast<int64_t>(limits::kBatchWriteRequestsMax);
+    auto page = runtime_.store_->Run(request);
+    if (!page) return FromStore(page.error());
+    BatchWriteItemRequest batch;
+    for (Item& item : *page->items) {
+      std::optional<Record> record = Accept(step, std::move(item));
+      if (!record) continue;
+      batch.request_items[step.table->name].emplace_back().delete_request = DeleteRequest{KeyOf(*step.table, record->stored())};
+      answer->records.push_back(*std::move(record));
+    }
+    if (!batch.request_items.empty()) HF_CHECK_OK(runtime_.WriteBatch(std::move(batch)));
+    request.exclusive_start_key = std::move(page->last_evaluated_key);
+  } while (request.exclusive_start_key);
+  return Ok{};
+}
+
+Status Asking::RunTransact(const Step& step, Answer* answer) {
+  Sources sources = runtime_.MakeSources();
+  std::vector<Item> keys;
+  std::vector<Item> built;
+  for (const PatternWrite& write : step.writes) {
+    HF_CHECK_OK(runtime_.MayWrite(caller_, *write.entity, /*changes=*/false));
+    Item fields;
+    for (const auto& [name, pattern] : write.set) {
+      // A parameter alone keeps its type; one that was not given leaves the attribute out.
+      bool alone = pattern.parts.size() == 1 && pattern.parts[0].text.empty() && !pattern.parts[0].name.empty();
+      if (alone) {
+        if (auto value = Param(pattern.parts[0].name)) fields.Set(name, *value);
+        continue;
+      }
+      HF_TRY(std::optional<std::string> text, Fill(pattern, Bound::kExact, /*prefix=*/false));
+      fields.Set(name, *text);
+    }
+    HF_TRY(BuiltItem one, BuildNew(runtime_.model(), *write.entity, fields, Origin::kCaller, sources));
+    answer->warnings.insert(answer->warnings.end(), one.warnings.begin(), one.warnings.end());
+    keys.push_back(KeyOf(*write.entity->table, one.item));
+    built.push_back(std::move(one.item));
+  }
+  std::vector<TransactWriteItem> actions;
+  for (size_t i = 0; i < built.size(); ++i) {
+    HF_CHECK_OK(runtime_.AddChecksOfNew(*step.writes[i].entity, built[i], keys, &actions));
+    Runtime::AddPut(*step.writes[i].entity, built[i], &actions);
+  }
+  TransactWriteItemsRequest request;
+  request.transact_items = std::move(actions);
+  HF_CHECK_OK(runtime_.Patiently([&] { return runtime_.WriteTransaction(request); }));
+  for (size_t i = 0; i < built.size(); ++i) {
+    runtime_.NoteWrite(*step.writes[i].entity, built[i], /*deleted=*/false);
+    answer->records.emplace_back(&runtime_.model(), step.writes[i].entity, std::move(built[i]));
+  }
+  return Ok{};
+}
+
+// --- the runtime's side ---
+
+Status Runtime::WriteBatch(BatchWriteItemRequest request) {
+  for (int attempt = 1; !request.request_items.empty(); ++attempt) {
+    auto done = store_->Run(request);
+    if (!done) return FromStore(done.error());
+    request.request_items = std::move(done->unprocessed_items);
+    if (!request.request_items.empty()) Pause(std::min(attempt, 8));
+  }
+  return Ok{};
+}
+
+Result<Answer> Runtime::Ask(const Caller& caller, std::string_view id, const Item& parameters, const PageRequest& page) {
+  const Pattern* pattern = model_->FindPattern(id);
+  if (pattern == nullptr) return Refuse("NotFound", "the model " + model_->name + " has no pattern " + std::string(id));
+  Asking asking(this, caller, *pattern);
+  HF_CHECK_OK(asking.Bind(parameters));
+  return asking.Run(page);
+}
+
+Result<std::vector<std::string>> Runtime::Explain(const Caller& caller, std::string_view id, const Item& parameters) {
+  const Pattern* pattern = model_->FindPattern(id);
+  if (pattern == nullptr) return Refuse("NotFound", "the model " + model_->name + " has no pattern " + std::string(id));
+  Asking asking(this, caller, *pattern);
+  HF_CHECK_OK(asking.Bind(parameters));
+  return asking.Explain();
+}
+
+// A pattern of the moment: the first of the table and its indexes whose partition key can be made of `known`.
+Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const Item& known, const PageRequest& page) {
+  Item with = known;
+  if (!caller.tenant.empty() && entity.Find(model_->tenant) != nullptr && !with.Has(model_->tenant)) with.Set(model_->tenant, caller.tenant);
+  auto serves = [&](const std::vector<KeyPart>& parts, size_t hash_count) {
+    for (size_t i = 0; i < hash_count; ++i) {
+      for (const std::string& name : parts[i].templates[0].Names()) {
+        if (!with.Has(name)) return false;
+      }
+    }
+    return true;
+  };
+  Pattern pattern;
+  pattern.id = "list " + entity.name;
+  Step& step = pattern.cases.emplace_back().steps.emplace_back();
+  step.form = Form::kQuery;
+  step.table = entity.table;
+  step.returns = {&entity};
+  const std::vector<KeyPart>* parts = nullptr;
+  size_t hash_count = 1;
+  bool one_a_partition = entity.key.size() == 1 || entity.key[1].templates[0].is_constant();
+  if (serves(entity.key, 1) && !(one_a_partition && entity.key[0].templates.size() == 1 && !entity.indexes.empty() && known.empty())) {
+    parts = &entity.key;
+  } else {
+    for (const IndexKey& index : entity.indexes) {
+      if (parts != nullptr || !serves(index.parts, index.index->hash.size())) continue;
+      step.index = index.index;
+      parts = &index.parts;
+      hash_count = index.index->hash.size();
+    }
+  }
+  if (parts == nullptr) {
+    std::string ways;
+    for (const auto& one : model_->patterns) {
+      for (const Case& c : one->cases) {
+        bool returns = !c.steps.empty() && std::find(c.steps[0].returns.begin(), c.steps[0].returns.end(), &entity) != c.steps[0].returns.end();
+        if (returns && ways.find(one->id) == std::string::npos) ways += (ways.empty() ? "" : ", ") + one->id;
+      }
+    }
+    return RefuseField("parameters", "no key or index lists " + entity.name + " by what is given; it is found by " + ways);
+  }
+  for (size_t i = 0; i < hash_count; ++i) {
+    const Template* chosen = &(*parts)[i].templates[0];
+    step.partition.emplace_back((*parts)[i].attribute, *chosen);
+  }
+  if (parts->size() > hash_count) {
+    const KeyPart& sort = (*parts)[hash_count];
+    step.sort_key = sort.attribute;
+    // As much of the sort key as is known, at least what tells the entity.
+    step.sort.op = SortCondition::Op::kBeginsWith;
+    step.sort.low = sort.templates[0];
+    if (sort.attribute.type != 'S' || sort.templates[0].parts[0].text.empty()) step.sort.op = SortCondition::Op::kNone;
+  }
+  for (const Attribute& attribute : entity.attributes) {
+    Attribute param = attribute;
+    param.required = false;
+    param.default_value.reset();
+    param.default_from.reset();
+    pattern.params.push_back(std::move(param));
+  }
+  Asking asking(this, caller, pattern);
+  HF_CHECK_OK(asking.Bind(with));
+  return asking.Run(page);
+}
+
+Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, const Step& step, const AttributeMap& params) {
+  auto wanted = params.find(step.memory_by);
+  if (wanted == params.end()) return RefuseField(step.memory_by, "is required");
+  bool filled = false;
+  {
+    base::MutexLock lock(&memory_mu_);
+    filled = memory_.count(pattern.id) > 0;
+  }
+  if (!filled) HF_CHECK_OK(RefreshMemory(pattern, step));
+  Answer answer;
+  base::MutexLock lock(&memory_mu_);
+  const Memory& memory = memory_[pattern.id];
+  auto at = memory.items.find(ReadableValue(wanted->second));
+  if (at == memory.items.end()) return answer;
+  for (const auto& [key, item] : at->second) {
+    if (!IsExpired(*memory.entity->table, item) && IsVisible(caller, item)) answer.records.emplace_back(model_.get(), memory.entity, item);
+  }
+  return answer;
+}
+
+Status Runtime::RefreshMemory(const Pattern& pattern, const Step& step) {
+  Memory memory;
+  memory.by = step.memory_by;
+  memory.entity = model_->FindPattern(step.memory_from)->cases[0].steps[0].returns[0];
+  PageRequest page;
+  page.limit = kPageMax;
+  do {
+    HF_TRY(Answer answer, Ask(Caller(), step.memory_from, Item(), page));
+    for (const Record& record : answer.records) {
+      auto by = record.stored().Get(memory.by);
+      if (by) memory.items[ReadableValue(*by)].emplace(KeyOf(*memory.entity->table, record.stored()).flat(), record.stored());
+    }
+    page.cursor = answer.cursor;
+  } while (!page.cursor.empty());
+  base::MutexLock lock(&memory_mu_);
+  memory_[pattern.id] = std::move(memory);
+  return Ok{};
+}
+
+void Runtime::NoteWrite(const Entity& entity, const Item& stored, bool deleted) {
+  base::MutexLock lock(&memory_mu_);
+  for (auto& [id, memory] : memory_) {
+    if (memory.entity != &entity) continue;
+    std::string key(KeyOf(*entity.table, stored).flat());
+    for (auto& [by, items] : memory.items) items.erase(key);
+    auto by = stored.Get(memory.by);
+    if (!deleted && by) memory.items[ReadableValue(*by)].emplace(std::move(key), stored);
+  }
+}
+
+}  // namespace holdfast::model

@@ -1,0 +1,610 @@
+#include "model/item_builder.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/limits.h"
+#include "json/plain.h"
+#include "model/instant.h"
+
+namespace holdfast::model {
+namespace {
+
+using value::MapView;
+using value::Type;
+using value::ValueView;
+
+std::string KeyProblem(std::string_view text) {
+  if (text.empty()) return "is part of a key and may not be empty";
+  return "is part of a key and may not hold '#'";
+}
+
+// Appends what a value is in a key. Fails for what a key cannot hold.
+Status AppendKeyText(const Template::Part& part, ValueView value, std::string* out) {
+  switch (value.type()) {
+    case Type::kString: {
+      std::string_view text = value.payload();
+      if (text.empty() || text.find('#') != std::string_view::npos) return RefuseField(part.name, KeyProblem(text), Shown(value));
+      if (part.as_date) {
+        auto millis = ParseInstant(text);
+        if (!millis) return RefuseField(part.name, "should be an instant", Shown(value));
+        out->append(FormatDate(*millis));
+      } else {
+        out->append(text);
+      }
+      return Ok{};
+    }
+    case Type::kNumber: value::AppendNumberText(value.payload(), out); return Ok{};
+    default: return RefuseField(part.name, "cannot be part of a key", Shown(value));
+  }
+}
+
+bool IsMissing(const std::optional<ValueView>& value) {
+  return !value || value->type() == Type::kNull;
+}
+
+// The attributes of one item while it is put together.
+class Draft {
+ public:
+  Draft(const Model& model, const Entity& entity, const Sources& sources)
+      : entity_(entity), sources_(sources), check(model, ValueCheck::Mode::kWrite), values_(entity.attributes.size()) {}
+
+  std::optional<ValueView> Find(std::string_view name) const {
+    const Attribute* attribute = entity_.Find(name);
+    return attribute == nullptr ? std::nullopt : values_[Index(attribute)];
+  }
+  std::optional<ValueView>& At(const Attribute& attribute) { return values_[Index(&attribute)]; }
+
+  // A caller's value in its written form.
+  void Take(const Attribute& attribute, ValueView in, MapView siblings) {
+    At(attribute) = check.Check(attribute, in, attribute.name, siblings);
+  }
+
+  void TakeDefault(const Attribute& attribute) {
+    if (attribute.default_value) {
+      // Defaults pass the same checks: a map's fields have defaults of their own.
+      Item nothing;
+      At(attribute) = check.Check(attribute, check.Keep(*attribute.default_value), attribute.name, MapView(nothing));
+    } else if (attribute.default_from) {
+      At(attribute) = Made(attribute, *attribute.default_from);
+    }
+  }
+
+  void Compute(const Attribute& attribute) {
+    if (auto made = Made(attribute, *attribute.always)) At(attribute) = made;
+  }
+
+  void RequireAll() {
+    for (const Attribute& attribute : entity_.attributes) {
+      if (attribute.required && IsMissing(At(attribute))) check.Violate(attribute.name, "is required");
+    }
+  }
+
+  // Vectors from texts, envelopes from plaintexts: what costs, and therefore comes when all else is sound.
+  Status FinishValues(const std::set<std::string>* only) {
+    for (const Attribute& attribute : entity_.attributes) {
+      if (only != nullptr && only->count(attribute.name) == 0) continue;
+      if (attribute.kind == Kind::kEncrypted && !IsMissing(At(attribute))) HF_CHECK_OK(Seal(attribute));
+    }
+    return Ok{};
+  }
+
+  Status EmbedTexts(const std::set<std::string>* changed) {
+    for (const Attribute& attribute : entity_.attributes) {
+      if (attribute.embed_from.empty()) continue;
+      bool stale = changed != nullptr && changed->count(attribute.embed_from) > 0 && changed->count(attribute.name) == 0;
+      if (!IsMissing(At(attribute)) && !stale) continue;
+      auto text = Find(attribute.embed_from);
+      if (IsMissing(text) || text->type() != Type::kString) continue;
+      if (!sources_.embed) return Refuse("NotConfigured", "no embedder is configured");
+      HF_TRY(std::vector<float> vector, sources_.embed(attribute, text->payload()));
+      value::FlatWriter writer;
+      writer.BeginList();
+      for (float number : vector) writer.Number(value::Number::FromFloat(number));
+      writer.EndList();
+      At(attribute) = check.Keep(writer.TakeValue());
+    }
+    return Ok{};
+  }
+
+  Known known() const {
+    return [this](std::string_view name) {
+      auto value = Find(name);
+      return IsMissing(value) ? std::nullopt : value;
+    };
+  }
+
+  // One key attribute, or nothing when it cannot be made.
+  Result<std::optional<ValueView>> Key(const KeyPart& part) {
+    for (const Template& pattern : part.templates) {
+      if (part.attribute.type != 'S') {
+        auto value = Find(pattern.parts[0].name);
+        if (IsMissing(value)) return std::optional<ValueView>();
+        return std::optional<ValueView>(value);
+      }
+      HF_TRY(std::optional<std::string> text, Render(pattern, known()));
+      if (text) return std::optional<ValueView>(check.Keep(AttributeValue(*std::move(text))));
+    }
+    return std::optional<ValueView>();
+  }
+
+ private:
+  size_t Index(const Attribute* attribute) const { return static_cast<size_t>(attribute - entity_.attributes.data()); }
+
+  std::optional<ValueView> Made(const Attribute& attribute, const Computed& computed) {
+    switch (computed.source) {
+      case Computed::Source::kUuid: return check.Keep(AttributeValue(sources_.random->Uuid()));
+      case Computed::Source::kUlid: return check.Keep(AttributeValue(sources_.ulids->Next()));
+      case Computed::Source::kNow: return check.Keep(TimeValue(attribute.kind, sources_.now_millis + computed.shift_seconds * 1000));
+      case Computed::Source::kAttribute: break;
+    }
+    auto source = Find(computed.attribute);
+    if (IsMissing(source)) return std::nullopt;
+    bool time = attribute.kind == Kind::kInstant || attribute.kind == Kind::kDate || attribute.kind == Kind::kEpoch;
+    if (!time) return source;
+    auto millis = MillisOf(*source);
+    if (!millis) return std::nullopt;  // the source itself is refused
+    return check.Keep(TimeValue(attribute.kind, *millis + computed.shift_seconds * 1000));
+  }
+
+  Status Seal(const Attribute& attribute) {
+    ValueView value = *At(attribute);
+    std::string plaintext;
+    if (value.type() == Type::kString) plaintext = value.payload();
+    else json::AppendPlain(value, &plaintext);
+    std::string context;
+    for (const std::string& name : attribute.context) {
+      auto part = Find(name);
+      if (IsMissing(part)) return RefuseField(name, "is required, because " + attribute.name + " is bound to it");
+      context += name + "=" + ReadableValue(value::ToAttributeValue(*part)) + "\n";
+    }
+    if (!sources_.seal) {
+      return Refuse("NotConfigured", attribute.name + " is encrypted, and no master key is configured: make one with "
+                                     "`holdfast keys create FILE` and pass --key-file FILE");
+    }
+    HF_TRY(std::string sealed, sources_.seal(plaintext, context));
+    At(attribute) = check.Keep(AttributeValue(std::move(sealed)));
+    return Ok{};
+  }
+
+  const Entity& entity_;
+  const Sources& sources_;
+
+ public:
+  ValueCheck check;
+
+ private:
+  std::vector<std::optional<ValueView>> values_;
+};
+
+std::vector<ModelWarning> WarningsOf(const ValueCheck& check) {
+  std::vector<ModelWarning> warnings;
+  for (const Warning& warning : check.warnings) warnings.push_back({warning.path, warning.message});
+  return warnings;
+}
+
+// Whether callers leave this attribute to the model.
+bool IsManaged(const Entity& entity, const Attribute& attribute) {
+  return attribute.always.has_value() || (attribute.name == entity.version && attribute.kind == Kind::kNumber);
+}
+
+void RefuseUnknown(const Entity& entity, MapView fields, ValueCheck* check) {
+  for (uint32_t i = 0; i < fields.size(); ++i) {
+    std::string name(fields.At(i).name);
+    if (entity.Find(name) != nullptr) continue;
+    bool derived = name == entity.table->type_attribute;
+    for (const KeyPart& part : entity.key) derived = derived || part.attribute.name == name;
+    for (const IndexKey& index : entity.indexes) {
+      for (const KeyPart& part : index.parts) derived = derived || part.attribute.name == name;
+    }
+    check->Violate(name, derived ? "is derived by the model and cannot be set" : "is no field of " + entity.name);
+  }
+}
+
+Status CheckKeySize(const KeyPart& part, bool partition, ValueView value) {
+  size_t most = partition ? limits::kPartitionKeyBytesMax : limits::kSortKeyBytesMax;
+  if (value.payload().size() <= most) return Ok{};
+  return RefuseField(part.attribute.name, "the key is longer than " + std::to_string(most) + " bytes");
+}
+
+// Writes all keys that can be made; the primary one must.
+Status WriteKeys(const Entity& entity, Draft* draft, value::FlatWriter* writer) {
+  for (const KeyPart& part : entity.key) {
+    HF_TRY(std::optional<ValueView> value, draft->Key(part));
+    if (!value) return RefuseField(part.attribute.name, "the key cannot be made from what is given");
+    HF_CHECK_OK(CheckKeySize(part, &part == &entity.key.front(), *value));
+    writer->Name(part.attribute.name);
+    writer->Copy(*value);
+  }
+  for (const IndexKey& index : entity.indexes) {
+    std::vector<std::optional<ValueView>> values;
+    for (const KeyPart& part : index.parts) {
+      HF_TRY(std::optional<ValueView> value, draft->Key(part));
+      values.push_back(value);
+    }
+    // An item is in an index with all of its key or not at all; keys that are attributes stand there anyway.
+    if (std::any_of(values.begin(), values.end(), [](const auto& value) { return !value; })) continue;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (entity.Find(index.parts[i].attribute.name) != nullptr) continue;
+      writer->Name(index.parts[i].attribute.name);
+      writer->Copy(*values[i]);
+    }
+  }
+  return Ok{};
+}
+
+Item Assemble(const Entity& entity, Draft* draft, value::FlatWriter* writer) {
+  for (const Attribute& attribute : entity.attributes) {
+    const auto& value = draft->At(attribute);
+    if (!attribute.stored || IsMissing(value)) continue;
+    writer->Name(attribute.name);
+    writer->Copy(*value);
+  }
+  if (!entity.table->type_attribute.empty()) {
+    writer->Name(entity.table->type_attribute);
+    writer->String(entity.type);
+  }
+  writer->EndMap();
+  return Item::FromFlat(writer->TakeMap());
+}
+
+}  // namespace
+
+std::optional<int64_t> MillisOf(ValueView value) {
+  if (value.type() == Type::kNumber) {
+    int64_t seconds = 0;
+    if (!value.number().ToInt64(&seconds)) return std::nullopt;
+    return seconds * 1000;
+  }
+  if (value.type() != Type::kString) return std::nullopt;
+  auto instant = ParseInstant(value.payload());
+  return instant ? instant : ParseDate(value.payload());
+}
+
+AttributeValue TimeValue(Kind kind, int64_t millis) {
+  if (kind == Kind::kEpoch) return (millis - ((millis % 1000) + 1000) % 1000) / 1000;
+  return kind == Kind::kDate ? FormatDate(millis) : FormatInstant(millis);
+}
+
+Result<std::optional<std::string>> Render(const Template& pattern, const Known& known) {
+  std::string text;
+  for (const Template::Part& part : pattern.parts) {
+    text += part.text;
+    if (part.name.empty()) continue;
+    auto value = known(part.name);
+    if (!value) return std::optional<std::string>();
+    HF_CHECK_OK(AppendKeyText(part, *value, &text));
+  }
+  return std::optional<std::string>(std::move(text));
+}
+
+std::string StateOf(const Machine& machine, const Item& item) {
+  if (!machine.field.empty()) {
+    auto value = MapView(item).Find(machine.field);
+    return value && value->type() == Type::kString ? std::string(value->payload()) : std::string();
+  }
+  static const ParamValues kNone = [](std::string_view) { return std::nullopt; };
+  for (const State& state : machine.states) {
+    if (!state.when || Holds(*state.when, item.flat(), kNone, Absent::kFails)) return state.name;
+  }
+  return {};
+}
+
+Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item& fields, Origin origin, const Sources& sources) {
+  MapView given(fields);
+  Draft draft(model, entity, sources);
+  const Machine* machine = entity.machine;
+  for (const Attribute& attribute : entity.attributes) {
+    auto value = given.Find(attribute.name);
+    if (IsMissing(value)) {
+      draft.TakeDefault(attribute);
+      continue;
+    }
+    if (IsManaged(entity, attribute) && origin == Origin::kCaller) {
+      draft.check.Violate(attribute.name, "is set by the model");
+      draft.TakeDefault(attribute);
+      continue;
+    }
+    draft.Take(attribute, *value, given);
+  }
+  if (machine != nullptr && !machine->field.empty()) {
+    auto& state = draft.At(*entity.Find(machine->field));
+    if (IsMissing(state)) state = draft.check.Keep(AttributeValue(machine->initial[0]));
+  }
+  HF_CHECK_OK(draft.EmbedTexts(nullptr));
+  for (const Attribute& attribute : entity.attributes) {
+    if (attribute.always && IsMissing(draft.At(attribute))) draft.Compute(attribute);
+  }
+  draft.RequireAll();
+  RefuseUnknown(entity, given, &draft.check);
+  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
+  HF_CHECK_OK(draft.FinishValues(nullptr));
+
+  value::FlatWriter writer;
+  writer.BeginMap();
+  HF_CHECK_OK(WriteKeys(entity, &draft, &writer));
+  BuiltItem built{Assemble(entity, &draft, &writer), {}};
+  draft.check.CheckConditions(entity.checks, MapView(built.item), "");
+  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
+  if (machine != nullptr && origin == Origin::kCaller) {
+    std::string state = StateOf(*machine, built.item);
+    if (std::find(machine->initial.begin(), machine->initial.end(), state) == machine->initial.end())
+      return RefuseMove(*machine, IdOf(entity, fields), "", state);
+  }
+  built.warnings = WarningsOf(draft.check);
+  return built;
+}
+
+Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored, const Item& changes,
+                                bool replace, const Sources& sources) {
+  MapView old(stored);
+  MapView given(changes);
+  Draft draft(model, entity, sources);
+  std::vector<std::string> key_inputs = entity.KeyInputs();
+  std::set<std::string> touched;
+  for (const Attribute& attribute : entity.attributes) {
+    auto before = old.Find(attribute.name);
+    auto change = given.Find(attribute.name);
+    bool in_key = std::find(key_inputs.begin(), key_inputs.end(), attribute.name) != key_inputs.end();
+    if (before && !IsMissing(before)) draft.At(attribute) = before;
+    if (attribute.always) {
+      if (change) draft.check.Violate(attribute.name, "is set by the model");
+      continue;
+    }
+    if (attribute.name == entity.version && attribute.kind == Kind::kNumber) {
+      if (change && !replace) draft.check.Violate(attribute.name, "is set by the model");
+      int64_t count = 0;
+      if (before && before->type() == Type::kNumber) before->number().ToInt64(&count);
+      draft.At(attribute) = draft.check.Keep(AttributeValue(count + 1));
+      touched.insert(attribute.name);
+      continue;
+    }
+    if (in_key || attribute.immutable) {
+      // Saying again what is so changes nothing.
+      if (change && !IsMissing(change) && !replace && (!attribute.stored || (before && *before == *change))) continue;
+      if (change && !replace) draft.check.Violate(attribute.name, in_key ? "is part of the key and cannot change" : "cannot change");
+      continue;
+    }
+    bool drop = change ? change->type() == Type::kNull : replace;
+    if (change && !drop) draft.Take(attribute, *change, given.Find(attribute.schema_by) ? given : old);
+    else if (drop) {
+      draft.At(attribute).reset();
+      if (replace) draft.TakeDefault(attribute);
+    } else continue;
+    touched.insert(attribute.name);
+  }
+  RefuseUnknown(entity, given, &draft.check);
+  HF_CHECK_OK(draft.EmbedTexts(&touched));
+  for (const Attribute& attribute : entity.attributes) {
+    if (attribute.always) draft.Compute(attribute);
+    // Only what the change touches must be sound: an older item may lack what the model asks for today.
+    if (attribute.required && touched.count(attribute.name) > 0 && IsMissing(draft.At(attribute)))
+      draft.check.Violate(attribute.name, "is required");
+  }
+  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
+  HF_CHECK_OK(draft.FinishValues(&touched));
+
+  BuiltChange built;
+  AttributeMap result = stored.ToMap();
+  auto put = [&](const std::string& name, std::optional<ValueView> value) {
+    auto before = old.Find(name);
+    if (IsMissing(value)) {
+      if (!before) return;
+      built.removed.push_back(name);
+      result.erase(name);
+    } else if (!before || !(*before == *value)) {
+      built.set.push_back(name);
+      result[name] = value::ToAttributeValue(*value);
+    }
+  };
+  std::set<std::string> changed;
+  for (const Attribute& attribute : entity.attributes) {
+    if (!attribute.stored) continue;
+    size_t count = built.set.size() + built.removed.size();
+    put(attribute.name, draft.At(attribute));
+    if (built.set.size() + built.removed.size() != count) changed.insert(attribute.name);
+  }
+  for (const IndexKey& index : entity.indexes) {
+    for (const KeyPart& part : index.parts) {
+      if (entity.Find(part.attribute.name) != nullptr) continue;
+      bool affected = false;
+      std::vector<std::string> inputs;
+      for (const Template& pattern : part.templates) {
+        for (std::string& name : pattern.Names()) {
+          affected = affected || changed.count(name) > 0;
+          inputs.push_back(std::move(name));
+        }
+      }
+      if (!affected) continue;  // an item written elsewhere keeps its spelling
+      HF_TRY(std::optional<ValueView> value, draft.Key(part));
+      put(part.attribute.name, value);
+      for (std::string& name : inputs) {
+        const Attribute* attribute = entity.Find(name);
+        bool fixed = attribute->immutable || std::find(key_inputs.begin(), key_inputs.end(), name) != key_inputs.end();
+        if (changed.count(name) == 0 && !fixed) built.relied_on.push_back(std::move(name));
+      }
+    }
+  }
+  built.item = Item(result);
+  draft.check.CheckConditions(entity.checks, MapView(built.item), "");
+  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
+  if (const Machine* machine = entity.machine) {
+    std::string from = StateOf(*machine, stored);
+    std::string to = StateOf(*machine, built.item);
+    bool asked = !machine->field.empty() && touched.count(machine->field) > 0 && (!replace || from != to);
+    if (asked || from != to) {
+      if (!machine->Allows(from, to)) return RefuseMove(*machine, IdOf(entity, stored), from, to);
+      built.from_state = std::move(from);
+      built.to_state = std::move(to);
+    }
+  }
+  built.warnings = WarningsOf(draft.check);
+  return built;
+}
+
+Item KeyOf(const Table& table, const Item& stored) {
+  Item key;
+  for (const KeyAttribute& attribute : table.key) {
+    if (auto value = stored.Get(attribute.name)) key.Set(attribute.name, *value);
+  }
+  return key;
+}
+
+Result<std::vector<Item>> KeysOf(const Entity& entity, const Item& known) {
+  MapView given(known);
+  // The spelling that plain SDK code would have used, for each instant.
+  std::deque<std::string> spelled;
+  std::vector<Item> keys;
+  for (bool whole_seconds : {false, true}) {
+    bool differs = false;
+    auto lookup = [&](std::string_view name) -> std::optional<ValueView> {
+      auto value = given.Find(name);
+      if (IsMissing(value)) return std::nullopt;
+      const Attribute* attribute = entity.Find(name);
+      if (attribute == nullptr || attribute->kind != Kind::kInstant) return value;
+      auto millis = MillisOf(*value);
+      if (!millis) return value;
+      bool whole = whole_seconds && *millis % 1000 == 0;
+      differs = differs || whole;
+      spelled.push_back(FlatValue(whole ? FormatWholeSecond(*millis) : FormatInstant(*millis)));
+      return ValueView(spelled.back());
+    };
+    Item key;
+    for (const KeyPart& part : entity.key) {
+      std::optional<AttributeValue> value;
+      for (const Template& pattern : part.templates) {
+        if (part.attribute.type != 'S') {
+          if (auto plain = lookup(pattern.parts[0].name)) value = value::ToAttributeValue(*plain);
+          break;
+        }
+        HF_TRY(std::optional<std::string> text, Render(pattern, lookup));
+        if (!text) continue;
+        value = AttributeValue(*std::move(text));
+        break;
+      }
+      if (!value) {
+        std::string missing;
+        for (const std::string& name : entity.KeyInputs()) {
+          if (!lookup(name)) missing = name;
+        }
+        return RefuseField(missing, "is required: it is part of the key of " + entity.name);
+      }
+      key.Set(part.attribute.name, *value);
+    }
+    if (whole_seconds && !differs) break;
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+std::string IdOf(const Entity& entity, const Item& known) {
+  std::string id;
+  for (const std::string& name : entity.KeyInputs()) {
+    auto value = known.Get(name);
+    if (!value || value->is_null()) continue;
+    id += (id.empty() ? "" : ", ") + name + " " + ReadableValue(*value);
+  }
+  return id;
+}
+
+Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
+  ValueCheck check(model, ValueCheck::Mode::kJudge);
+  MapView item(stored);
+  for (const Attribute& attribute : entity.attributes) {
+    if (!attribute.stored) continue;
+    auto value = item.Find(attribute.name);
+    if (!IsMissing(value)) check.Check(attribute, *value, attribute.name, item);
+    // What the model fills in by itself, other writers may have left out.
+    else if (attribute.required && (attribute.always || attribute.default_from || attribute.default_value)) check.Warn(attribute.name, "is missing");
+    else if (attribute.required) check.Violate(attribute.name, "is required");
+  }
+  auto judge_key = [&](const KeyPart& part, bool required) {
+    auto value = item.Find(part.attribute.name);
+    if (!value || value->type() != Type::kString) {
+      if (required && part.attribute.type == 'S') check.Violate(part.attribute.name, "is required");
+      return;
+    }
+    bool fits = false;
+    for (const Template& pattern : part.templates) {
+      auto parts = Match(pattern, value->payload());
+      if (!parts) continue;
+      bool agrees = true;
+      for (const auto& [name, text] : *parts) {
+        auto own = item.Find(name);
+        const Attribute* attribute = entity.Find(name);
+        if (IsMissing(own) || !attribute->stored) continue;
+        std::string is = ReadableValue(value::ToAttributeValue(*own));
+        auto own_time = ParseInstant(is);
+        bool same = is == text || (own_time && own_time == ParseInstant(text));
+        agrees = agrees && same;
+      }
+      fits = fits || agrees;
+    }
+    if (!fits) check.Violate(part.attribute.name, "is not what the model makes of the item's attributes", Shown(*value));
+  };
+  for (const KeyPart& part : entity.key) judge_key(part, true);
+  for (const IndexKey& index : entity.indexes) {
+    for (const KeyPart& part : index.parts) {
+      if (entity.Find(part.attribute.name) == nullptr) judge_key(part, false);
+    }
+  }
+  check.CheckConditions(entity.checks, item, "");
+  return {std::move(check.violations), std::move(check.warnings)};
+}
+
+}  // namespace holdfast::model
+
+namespace holdfast {
+
+Item Record::Fields() const {
+  using model::Attribute;
+  using value::MapView;
+  if (entity_ == nullptr) return stored_;
+  MapView item(stored_);
+  std::map<std::string, std::string> in_key;
+  for (const model::KeyPart& part : entity_->key) {
+    auto text = item.Find(part.attribute.name);
+    if (!text || text->type() != value::Type::kString) continue;
+    for (const model::Template& pattern : part.templates) {
+      if (auto parts = model::Match(pattern, text->payload())) {
+        in_key.merge(*parts);
+        break;
+      }
+    }
+  }
+  std::set<std::string_view> derived;
+  for (const model::KeyPart& part : entity_->key) derived.insert(part.attribute.name);
+  for (const model::IndexKey& index : entity_->indexes) {
+    for (const model::KeyPart& part : index.parts) derived.insert(part.attribute.name);
+  }
+  value::FlatWriter writer;
+  std::deque<std::string> made;
+  writer.BeginMap();
+  for (const Attribute& attribute : entity_->attributes) {
+    auto value = item.Find(attribute.name);
+    if (!attribute.stored) {
+      auto text = in_key.find(attribute.name);
+      if (text == in_key.end()) continue;
+      writer.Name(attribute.name);
+      writer.String(text->second);
+    } else if (value && value->type() != value::Type::kNull) {
+      writer.Name(attribute.name);
+      if (attribute.kind == model::Kind::kEncrypted) writer.Bool(true);
+      else writer.Copy(*value);
+    } else if (attribute.default_value) {
+      made.push_back(model::FlatValue(*attribute.default_value));
+      writer.Name(attribute.name);
+      writer.Copy(value::ValueView(made.back()));
+    }
+  }
+  for (uint32_t i = 0; i < item.size(); ++i) {
+    value::Attribute extra = item.At(i);
+    if (entity_->Find(extra.name) != nullptr || derived.count(extra.name) > 0) continue;
+    writer.Name(extra.name);
+    writer.Copy(extra.value);
+  }
+  writer.EndMap();
+  return Item::FromFlat(writer.TakeMap());
+}
+
+}  // namespace holdfast

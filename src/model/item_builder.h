@@ -1,0 +1,82 @@
+// From a caller's fields to the item that is stored, and back: values in their written form, what the model
+// computes, keys and index keys.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/random.h"
+#include "base/ulid.h"
+#include "holdfast/model.h"
+#include "model/check_value.h"
+#include "model/model.h"
+
+namespace holdfast::model {
+
+// Where values come from that nobody gives.
+struct Sources {
+  int64_t now_millis = 0;
+  base::Random* random = nullptr;
+  base::UlidSource* ulids = nullptr;
+  // The envelope of an encrypted attribute's plaintext, bound to `context`.
+  std::function<Result<std::string>(std::string_view plaintext, std::string_view context)> seal;
+  // The vector of a text.
+  std::function<Result<std::vector<float>>(const Attribute& attribute, std::string_view text)> embed;
+};
+
+// What may be given that the model otherwise decides itself.
+enum class Origin : uint8_t {
+  kCaller,
+  kImport,  // data from elsewhere: any state, its own times and versions
+};
+
+struct BuiltItem {
+  Item item;  // complete, with keys
+  std::vector<ModelWarning> warnings;
+};
+
+Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item& fields, Origin origin, const Sources& sources);
+
+// A stored item with changes, and what differs. `changes` with NULL remove. With `replace` whatever a caller may
+// set and is not among `changes` is removed or gets its default again.
+struct BuiltChange {
+  Item item;
+  std::vector<std::string> set;      // attributes of `item` to write
+  std::vector<std::string> removed;
+  // Attributes whose stored values the new index keys were made from: they must not have changed meanwhile.
+  std::vector<std::string> relied_on;
+  std::vector<ModelWarning> warnings;
+  std::string from_state;  // empty: no state machine, or its state stays
+  std::string to_state;
+};
+Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored, const Item& changes,
+                                bool replace, const Sources& sources);
+
+// The keys that an item with these attributes may have: one, or two when an instant without milliseconds is
+// part of it. The first is the one holdfast writes. Only the table's key attributes.
+Result<std::vector<Item>> KeysOf(const Entity& entity, const Item& known);
+Item KeyOf(const Table& table, const Item& stored);
+// "id 5f0c…" for messages.
+std::string IdOf(const Entity& entity, const Item& known);
+
+std::string StateOf(const Machine& machine, const Item& item);
+
+// A template with the values of `known`; empty when one is missing. Refuses values that a key cannot hold.
+using Known = std::function<std::optional<value::ValueView>(std::string_view name)>;
+Result<std::optional<std::string>> Render(const Template& pattern, const Known& known);
+
+// Judges a stored item by its entity: keys, types, required, enums, schemas, checks.
+struct Judgement {
+  std::vector<Violation> violations;
+  std::vector<Warning> warnings;
+};
+Judgement Judge(const Model& model, const Entity& entity, const Item& stored);
+
+// Time as attributes of the kinds ts, date and epoch hold it.
+std::optional<int64_t> MillisOf(value::ValueView value);
+AttributeValue TimeValue(Kind kind, int64_t millis);
+
+}  // namespace holdfast::model

@@ -1,0 +1,119 @@
+// A model at work on a store: what holdfast::Application does.
+//
+// entities.cc has the writes and reads of single entities, ask.cc the patterns, apply.cc the tables.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+#include "base/ulid.h"
+#include "holdfast/model.h"
+#include "model/cursor.h"
+#include "model/item_builder.h"
+#include "model/model.h"
+
+namespace holdfast::model {
+
+class Runtime {
+ public:
+  Runtime(Store* store, ModelPtr model, ApplicationOptions options);
+
+  const Model& model() const { return *model_; }
+  Status CheckAbilities() const;
+
+  Result<std::vector<TableReport>> Apply();
+  Result<std::vector<TableReport>> Compare();
+
+  Result<Written> Create(const Caller& caller, std::string_view entity, const Item& fields, Origin origin);
+  Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields, const Expected& expected);
+  Result<Written> Patch(const Caller& caller, const Entity& entity, const Item& key, const Item& changes, bool replace,
+                        const Expected& expected, const std::vector<Condition>& where, const ParamValues& params);
+  Result<Record> Get(const Caller& caller, const Entity& entity, const Item& key);
+  // With `idempotent`, deleting what is not there succeeds.
+  Status Delete(const Caller& caller, const Entity& entity, const Item& key, const Expected& expected, bool idempotent);
+  Result<Answer> List(const Caller& caller, const Entity& entity, const Item& known, const PageRequest& page);
+  Result<Answer> Ask(const Caller& caller, std::string_view pattern, const Item& parameters, const PageRequest& page);
+  Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern, const Item& parameters);
+  Result<AttributeValue> Reveal(const Record& record, std::string_view attribute, std::string_view role);
+
+  Result<const Entity*> EntityNamed(std::string_view name) const;
+  int64_t NowMillis() const { return clock_.NowMillis(); }
+
+ private:
+  // The clock that the options give, or the system's.
+  class ModelClock final : public base::Clock {
+   public:
+    explicit ModelClock(std::function<int64_t()> now) : now_(std::move(now)) {}
+    int64_t NowMillis() const override { return now_ ? now_() : system_.NowMillis(); }
+
+   private:
+    const std::function<int64_t()> now_;
+    const base::SystemClock system_;
+  };
+
+  // --- entities.cc ---
+
+  Sources MakeSources();
+  // What the caller may not do to the entity at all.
+  Status MayWrite(const Caller& caller, const Entity& entity, bool changes) const;
+  // The tenant's name among the fields, or NotFound when another's is there.
+  Result<Item> WithTenant(const Caller& caller, const Entity& entity, const Item& fields) const;
+  // The stored item under one of the keys that `known` can mean, visible to the caller.
+  Result<Item> Load(const Caller& caller, const Entity& entity, const Item& known, bool consistent);
+  bool IsExpired(const Table& table, const Item& stored) const;
+  bool IsVisible(const Caller& caller, const Item& stored) const;
+  // A tenant sees children of own parents only, where the children's keys do not say whose they are.
+  Status CheckOwner(const Caller& caller, const Entity& entity, const Item& known);
+  Result<Item> ParentKey(const Parent& parent, const Item& item) const;
+  // ConditionChecks that the parents of `item` exist, but for those that `written` holds.
+  Status AddParentChecks(const Entity& entity, const Item& item, const std::vector<Item>& written,
+                         std::vector<TransactWriteItem>* actions) const;
+  Status AddChecksOfNew(const Entity& entity, const Item& item, const std::vector<Item>& written,
+                        std::vector<TransactWriteItem>* actions) const;
+  static void AddPut(const Entity& entity, const Item& item, std::vector<TransactWriteItem>* actions);
+  Status WriteNew(const Entity& entity, const Item& item);
+  Status WriteTransaction(TransactWriteItemsRequest request);
+  Error CancelledBecause(const Error& error, const std::vector<TransactWriteItem>& actions) const;
+  // Again, after a pause, while others hold the items.
+  Status Patiently(const std::function<Status()>& write);
+  Result<Written> PatchOnce(const Entity& entity, const Item& stored, const Item& changes, bool replace,
+                            const Expected& expected, const std::vector<Condition>& where, const ParamValues& params,
+                            bool* try_again);
+  Status WriteChange(const Entity& entity, const Item& stored, const BuiltChange& change, const Expected& expected,
+                     const std::vector<Condition>& where, const ParamValues& params);
+  void Pause(int attempt);
+  void NoteWrite(const Entity& entity, const Item& stored, bool deleted);
+
+  // --- ask.cc ---
+
+  friend class Asking;
+  friend class Searching;
+  // What a `memory` pattern keeps: items by value, then by key.
+  struct Memory {
+    const Entity* entity = nullptr;
+    std::string by;
+    std::map<std::string, std::map<std::string, Item>> items;
+  };
+  Status WriteBatch(BatchWriteItemRequest request);
+  Status RefreshMemory(const Pattern& pattern, const Step& step);
+  Result<Answer> AskMemory(const Caller& caller, const Pattern& pattern, const Step& step, const AttributeMap& params);
+
+  Store* const store_;
+  const ModelPtr model_;
+  const ApplicationOptions options_;
+  const ModelClock clock_;
+  base::Random random_;
+  base::UlidSource ulids_;
+  const CursorCodec cursors_;
+  base::Mutex memory_mu_;
+  std::map<std::string, Memory> memory_ HF_GUARDED_BY(memory_mu_);
+};
+
+}  // namespace holdfast::model
