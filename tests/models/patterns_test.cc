@@ -1,0 +1,236 @@
+// Every access pattern of the shipped models, by its ID: data in, the right items in the right order out, the plan
+// that the model promises. The data is in cases/*.yaml. HOLDFAST_TEST_ENDPOINT runs the same on a remote store.
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+#include "base/clock.h"
+#include "holdfast/model.h"
+#include "json/plain.h"
+#include "model/instant.h"
+#include "model/item_builder.h"
+#include "model/load.h"
+#include "models/yaml_values.h"
+
+namespace holdfast {
+namespace {
+
+using testing::ItemOf;
+using testing::ValueOf;
+
+const std::filesystem::path kRoot = HOLDFAST_SOURCE_DIR;
+
+// One file of cases with its model, its store and what was written.
+class World {
+ public:
+  explicit World(const std::string& file) : file_(file), clock_(0) {
+    cases = YAML::LoadFile(kRoot / "tests/models/cases" / file_);
+    clock_.Set(*model::ParseInstant(cases["now"].Scalar()));
+    model::LoadOptions options;
+    options.stage = "test";
+    for (const auto& option : cases["options"]) options.options[option.first.Scalar()] = option.second.as<bool>();
+    std::string model_name = cases["model"] ? cases["model"].Scalar() : file_.substr(0, file_.find_first_of("-."));
+    auto model = model::LoadModelFile(kRoot / "models" / (model_name + ".yaml"), options);
+    if (!model) return Fail(model.error());
+    if (const char* endpoint = std::getenv("HOLDFAST_TEST_ENDPOINT")) {
+      RemoteOptions remote;
+      remote.endpoint = endpoint;
+      remote.region = "us-east-1";
+      remote.access_key = "test";
+      remote.secret_key = "test";
+      auto opened = OpenRemoteStore(remote);
+      if (!opened) return Fail(opened.error());
+      store_ = *std::move(opened);
+    } else {
+      auto database = Database::Open({});
+      if (!database) return Fail(database.error());
+      database_ = *std::move(database);
+      store_ = EmbeddedStore(database_.get());
+    }
+    ApplicationOptions app;
+    app.now_millis = [this] { return clock_.NowMillis(); };
+    app.embedder = "demo";
+    auto opened = Application::Open(store_.get(), *model, std::move(app));
+    if (!opened) return Fail(opened.error());
+    application = *std::move(opened);
+    auto applied = application->Apply();
+    if (!applied) return Fail(applied.error());
+    for (const auto& item : cases["items"]) Write(item.first.Scalar(), item.second);
+  }
+  ~World() {
+    // The next file of cases may use the same tables.
+    for (const auto& table : application ? std::vector<std::string>(tables()) : std::vector<std::string>()) {
+      DeleteTableRequest request;
+      request.table_name = table;
+      static_cast<void>(store_->Run(request));
+    }
+  }
+
+  std::string failure;
+  YAML::Node cases;
+  std::unique_ptr<Application> application;
+  std::map<std::string, std::string> names;  // stored key → name
+
+  std::string NameOf(const Record& record) const {
+    for (const auto& [key, name] : names) {
+      if (record.entity() != nullptr && key == KeyOf(record)) return name;
+    }
+    // Of a search only some attributes are given back.
+    if (auto id = record.stored().Get("id")) {
+      auto at = by_id_.find(model::ReadableValue(*id));
+      if (at != by_id_.end()) return at->second;
+    }
+    std::string text;
+    json::AppendPlainItem(value::MapView(record.stored()), &text);
+    return "unknown " + text;
+  }
+
+ private:
+  void Fail(const Error& error) {
+    if (failure.empty()) failure = file_ + ": " + error.ToString();
+  }
+  static std::string KeyOf(const Record& record) {
+    return record.entity()->table->name + "\n" + std::string(model::KeyOf(*record.entity()->table, record.stored()).flat());
+  }
+  std::vector<std::string> tables() const {
+    std::vector<std::string> list;
+    for (const auto& table : application->model().tables) list.push_back(table->name);
+    return list;
+  }
+
+  void Write(const std::string& name, const YAML::Node& node) {
+    std::string kind = node.begin()->first.Scalar();
+    const YAML::Node& fields = node.begin()->second;
+    if (kind == "raw") {
+      PutItemRequest put;
+      put.table_name = fields["table"].Scalar();
+      put.item = ItemOf(fields["item"]);
+      const model::Table* table = application->model().TableNamed(put.table_name);
+      if (table == nullptr) return Fail(ValidationError(name + ": no table " + put.table_name));
+      names[put.table_name + "\n" + std::string(model::KeyOf(*table, put.item).flat())] = name;
+      if (auto id = put.item.Get("id")) by_id_[model::ReadableValue(*id)] = name;
+      if (auto done = store_->Run(put); !done) Fail(done.error());
+      return;
+    }
+    auto written = application->Import(kind, ItemOf(fields));
+    if (!written) return Fail(Error(written.error().code(), name + ": " + written.error().message()));
+    names[KeyOf(written->record)] = name;
+    if (auto id = written->record.stored().Get("id")) by_id_[model::ReadableValue(*id)] = name;
+  }
+
+  const std::string file_;
+  base::ManualClock clock_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<Store> store_;
+  std::map<std::string, std::string> by_id_;
+};
+
+World& WorldOf(const std::string& file) {
+  static std::map<std::string, std::unique_ptr<World>> worlds;
+  auto& world = worlds[file];
+  if (!world) {
+    // One at a time: files may share tables.
+    for (auto& [other, open] : worlds) {
+      if (other != file) open.reset();
+    }
+    world = std::make_unique<World>(file);
+  }
+  return *world;
+}
+
+class PatternTest : public ::testing::Test {
+ public:
+  PatternTest(std::string file, std::string pattern) : file_(std::move(file)), pattern_(std::move(pattern)) {}
+
+  void TestBody() override {
+    World& world = WorldOf(file_);
+    ASSERT_EQ(world.failure, "");
+    int number = 0;
+    for (const auto& one : world.cases["patterns"][pattern_]) {
+      SCOPED_TRACE(file_ + " " + pattern_ + " case " + std::to_string(++number));
+      Ask(world, one);
+    }
+  }
+
+ private:
+  void Ask(World& world, const YAML::Node& one) {
+    Caller caller = one["as"] ? Caller::Tenant(one["as"].Scalar()) : Caller();
+    Item parameters = ItemOf(one["ask"]);
+    if (one["plan"]) {
+      auto lines = world.application->Explain(caller, pattern_, parameters);
+      ASSERT_TRUE(lines) << lines.error().ToString();
+      EXPECT_EQ(*lines, one["plan"].as<std::vector<std::string>>());
+    }
+    PageRequest page;
+    if (one["limit"]) page.limit = one["limit"].as<int64_t>();
+    auto answer = world.application->Ask(caller, pattern_, parameters, page);
+    if (one["error"]) {
+      ASSERT_FALSE(answer) << "expected " << one["error"].Scalar();
+      EXPECT_EQ(model::RefusalName(answer.error()), one["error"].Scalar()) << answer.error().message();
+      return;
+    }
+    ASSERT_TRUE(answer) << answer.error().ToString();
+    if (one["pages"]) return Pages(world, one, caller, parameters, page, *answer);
+    if (!one["gives"]) return;
+    if (one["gives"].IsMap()) {
+      for (const auto& [name, part] : answer->parts) EXPECT_EQ(Names(world, part), Expected(one["gives"][name])) << name;
+      EXPECT_EQ(answer->parts.size(), one["gives"].size());
+      return;
+    }
+    std::vector<std::string> got = Names(world, *answer);
+    std::vector<std::string> expected = Expected(one["gives"]);
+    bool unordered = one["plan"] && one["plan"].size() == 1 && one["plan"][0].Scalar().starts_with("Scan");
+    if (unordered) {
+      std::sort(got.begin(), got.end());
+      std::sort(expected.begin(), expected.end());
+    }
+    EXPECT_EQ(got, expected);
+    EXPECT_EQ(answer->cursor, "");
+  }
+
+  void Pages(World& world, const YAML::Node& one, const Caller& caller, const Item& parameters, PageRequest page, Answer answer) {
+    for (size_t i = 0; i < one["pages"].size(); ++i) {
+      EXPECT_EQ(Names(world, answer), Expected(one["pages"][i])) << "page " << i + 1;
+      bool last = i + 1 == one["pages"].size();
+      EXPECT_EQ(answer.cursor.empty(), last) << "page " << i + 1;
+      if (answer.cursor.empty()) return;
+      page.cursor = answer.cursor;
+      auto next = world.application->Ask(caller, pattern_, parameters, page);
+      ASSERT_TRUE(next) << next.error().ToString();
+      answer = *std::move(next);
+    }
+  }
+
+  static std::vector<std::string> Expected(const YAML::Node& names) {
+    return names.IsDefined() && names.IsSequence() ? names.as<std::vector<std::string>>() : std::vector<std::string>();
+  }
+  static std::vector<std::string> Names(const World& world, const Answer& answer) {
+    std::vector<std::string> names;
+    for (const Record& record : answer.records) names.push_back(world.NameOf(record));
+    return names;
+  }
+
+  const std::string file_;
+  const std::string pattern_;
+};
+
+}  // namespace
+}  // namespace holdfast
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  for (const char* file : {"pm.yaml", "pos.yaml", "pos-tenant-scope.yaml", "trip.yaml"}) {
+    if (const char* only = std::getenv("HOLDFAST_TEST_CASES"); only != nullptr && std::string(file) != only) continue;
+    YAML::Node cases = YAML::LoadFile(holdfast::kRoot / "tests/models/cases" / file);
+    for (const auto& pattern : cases["patterns"]) {
+      std::string id = pattern.first.Scalar();
+      std::string suite = std::string(file).substr(0, std::string(file).find('.'));
+      ::testing::RegisterTest(suite.c_str(), id.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [file = std::string(file), id] { return new holdfast::PatternTest(file, id); });
+    }
+  }
+  return RUN_ALL_TESTS();
+}
