@@ -1,4 +1,4 @@
-// Requests from JSON, by their field lists (holdfast/fields.h).
+// Requests from JSON, and responses, by their field lists (holdfast/fields.h).
 //
 //   Violations violations;
 //   HF_TRY(PutItemRequest request, ReadStruct<PutItemRequest>(element, &violations));
@@ -7,10 +7,11 @@
 // must know and a C++ struct cannot hold: required members that were not there, names that are no value of an
 // enum. Members the API does not have are ignored; null counts as not there.
 //
-// Includes the JSON parser: only files that read requests should include this one.
+// Includes the JSON parser: only files that read requests or responses should include this one.
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <map>
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@
 #include "holdfast/fields.h"
 #include "holdfast/ops/common.h"
 #include "holdfast/ops/legacy.h"
+#include "holdfast/ops/table.h"
 #include "json/item_reader.h"
 
 namespace holdfast::json {
@@ -121,6 +123,25 @@ class StructReader {
     return WrongJsonType(element, is_long_ ? "Long" : "Integer");
   }
 
+  template <std::floating_point T>
+  Status Read(const Element& element, Place, T* out) {
+    double value = 0;
+    if (element.get(value) != simdjson::SUCCESS) return WrongJsonType(element, "Double");
+    *out = static_cast<T>(value);
+    return Ok{};
+  }
+
+  Status Read(const Element& element, Place place, Timestamp* out) {
+    double seconds = 0;
+    HF_CHECK_OK(Read(element, place, &seconds));
+    out->millis = std::llround(seconds * 1000);
+    return Ok{};
+  }
+
+  Status Read(const Element& element, Place place, SearchResultItem* out) {
+    return Read(element, place, static_cast<Item*>(out));
+  }
+
   Status Read(const Element& element, Place place, Item* out) {
     HF_TRY(*out, ReadItem(element, place));
     return Ok{};
@@ -216,6 +237,8 @@ class StructReader {
     static std::string Name() {
       if constexpr (std::is_same_v<T, std::string>) {
         return "java.lang.String";
+      } else if constexpr (std::is_same_v<T, Item>) {
+        return "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>";
       } else {
         return "com.amazonaws.dynamodb.v20120810." + std::string(T::kTypeName);
       }

@@ -6,6 +6,7 @@
 #include "holdfast/ops/create_table.h"
 #include "holdfast/ops/put_item.h"
 #include "holdfast/ops/query.h"
+#include "holdfast/ops/search_vectors.h"
 
 namespace holdfast::json {
 namespace {
@@ -107,6 +108,27 @@ TEST(StructReader, OfEqualNamesTheLastWins) {
   ASSERT_TRUE(batch.has_value());
   EXPECT_EQ(batch->request_items.size(), 1u);
   EXPECT_TRUE(batch->request_items.contains("b"));
+}
+
+// Responses have kinds of values that no request has.
+TEST(StructReader, ResponsesAreRead) {
+  Violations violations;
+  auto found = Read<SearchVectorsResponse>(
+      R"({"SearchResults":[{"Item":{"p":{"S":"x"}},"Score":0.25},{"Item":{},"Score":2}],
+          "ConsumedCapacity":{"VectorSearchRequestBytes":12.5}})",
+      &violations);
+  ASSERT_TRUE(found.has_value());
+  ASSERT_EQ(found->search_results.size(), 2U);
+  EXPECT_EQ(found->search_results[0].item.Get("p"), "x");
+  EXPECT_EQ(found->search_results[0].score, 0.25F);
+  EXPECT_EQ(found->search_results[1].score, 2.0F);
+  EXPECT_EQ(found->consumed_capacity->vector_search_request_bytes, 12.5);
+  auto table = Read<TableDescription>(R"({"CreationDateTime":1.794778283005E9,"TableStatus":"CREATING"})",
+                                      &violations);
+  ASSERT_TRUE(table.has_value());
+  EXPECT_EQ(table->creation_date_time->millis, 1794778283005);
+  EXPECT_EQ(table->table_status, TableStatus::kCreating);
+  EXPECT_EQ(ErrorOf<SearchResult>(R"({"Score":"high"})"), "STRING_VALUE cannot be converted to Double");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Responses to JSON, by their field lists (holdfast/fields.h): WriteStruct(response, &text).
+// Requests and responses to JSON, by their field lists (holdfast/fields.h): WriteStruct(response, &text).
 #pragma once
 
 #include <map>
@@ -9,6 +9,7 @@
 
 #include "holdfast/fields.h"
 #include "holdfast/ops/common.h"
+#include "holdfast/ops/legacy.h"
 #include "holdfast/ops/search_vectors.h"
 #include "holdfast/ops/table.h"
 #include "json/writer.h"
@@ -35,6 +36,8 @@ inline void Write(double value, std::string* out) {
 inline void Write(const Item& value, std::string* out) {
   AppendItem(value::MapView(value), out);
 }
+void Write(const SingleValue& value, std::string* out);
+void Write(const SearchVector& value, std::string* out);
 void Write(const Timestamp& value, std::string* out);
 inline void Write(float value, std::string* out) {
   AppendFloat(value, out);

@@ -76,6 +76,17 @@ void AppendReal(Real value, std::string* out) {
   if (written.find_first_of(".e") == std::string_view::npos) out->append(".0");
 }
 
+template <class At>
+void AppendFloats(size_t count, const At& at, std::string* out) {
+  out->push_back('[');
+  for (size_t i = 0; i < count; ++i) {
+    out->append(i > 0 ? ",{\"N\":\"" : "{\"N\":\"");
+    AppendFloat(at(i), out);
+    out->append("\"}");
+  }
+  out->push_back(']');
+}
+
 }  // namespace
 
 void AppendString(std::string_view text, std::string* out) {
@@ -149,15 +160,20 @@ void AppendValue(value::ValueView value, std::string* out) {
 }
 
 void AppendVector(value::ValueView list, std::string* out) {
-  out->append("{\"L\":[");
   value::ContainerView elements = list.entries();
-  for (uint32_t i = 0; i < elements.size(); ++i) {
-    if (i > 0) out->push_back(',');
-    out->append("{\"N\":\"");
-    AppendFloat(value::NearestFloat(value::ValueView(elements.Entry(i)).payload()), out);
-    out->append("\"}");
-  }
-  out->append("]}");
+  out->append("{\"L\":");
+  AppendFloats(
+      elements.size(),
+      [&](size_t i) {
+        return value::NearestFloat(value::ValueView(elements.Entry(static_cast<uint32_t>(i))).payload());
+      },
+      out);
+  out->push_back('}');
+}
+
+void AppendVector(const std::vector<float>& values, std::string* out) {
+  AppendFloats(
+      values.size(), [&](size_t i) { return values[i]; }, out);
 }
 
 void AppendItem(value::MapView item, std::string* out, std::string_view vector) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "value/flat.h"
 
@@ -21,6 +22,8 @@ void AppendInteger(int64_t value, std::string* out);
 void AppendValue(value::ValueView value, std::string* out);
 // A list of numbers as an index gives back its vector: {"L":[{"N":"0.6"},{"N":"1.0"}]}.
 void AppendVector(value::ValueView list, std::string* out);
+// [{"N":"0.6"},{"N":"1.0"}]
+void AppendVector(const std::vector<float>& values, std::string* out);
 // {"name":{"S":"text"},…}. The attribute `vector`, if there is one, is written by AppendVector.
 void AppendItem(value::MapView item, std::string* out, std::string_view vector = {});
 

@@ -72,5 +72,23 @@ TEST(Writer, TimesAreSecondsWithMilliseconds) {
   EXPECT_EQ(json, "1794778283.005");
 }
 
+// What a client sends: values of the old parameters stand alone, a vector is a list of numbers.
+TEST(Writer, RequestsAreWrittenAsAServerReadsThem) {
+  std::string json;
+  WriteStruct(LegacyCondition{.attribute_value_list = {{AttributeValue("x"), AttributeValue(1)}},
+                              .comparison_operator = ComparisonOperator::kBetween},
+              &json);
+  EXPECT_EQ(json, R"({"AttributeValueList":[{"S":"x"},{"N":"1"}],"ComparisonOperator":"BETWEEN"})");
+  json.clear();
+  WriteStruct(SearchVectorsRequest{.table_name = "t",
+                                   .index_name = "i",
+                                   .search_vector = {0.5F, 2.0F},
+                                   .top_k = 3,
+                                   .expression_attribute_values = {{{":v", true}}}},
+              &json);
+  EXPECT_EQ(json, R"({"TableName":"t","IndexName":"i","SearchVector":[{"N":"0.5"},{"N":"2.0"}],"TopK":3,)"
+                  R"("ExpressionAttributeValues":{":v":{"BOOL":true}}})");
+}
+
 }  // namespace
 }  // namespace holdfast::json
