@@ -72,6 +72,8 @@ enum class ErrorCode : unsigned char {
 
 // Name of `code` for logs and messages, e.g. "ValidationException".
 HOLDFAST_EXPORT std::string_view ErrorName(ErrorCode code);
+// The code that ErrorName gives this name; empty when there is none.
+HOLDFAST_EXPORT std::optional<ErrorCode> ErrorCodeNamed(std::string_view name);
 
 // What some errors carry beyond a message; defined in holdfast/ops/common.h.
 struct ErrorDetail;

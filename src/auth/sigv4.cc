@@ -243,15 +243,6 @@ bool ParseTimestamp(const std::string& text, int64_t* seconds) {
   return true;
 }
 
-std::string FormatTimestamp(int64_t seconds) {
-  auto when = static_cast<std::time_t>(seconds);
-  std::tm utc{};
-  gmtime_r(&when, &utc);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &utc);
-  return text;
-}
-
 Status CheckAge(const Signature& signature, int64_t now) {
   int64_t signed_at = 0;
   if (!ParseTimestamp(signature.timestamp, &signed_at)) {
@@ -440,6 +431,15 @@ Result<std::string> Verify(const SignedRequest& request, const Credentials& cred
                  "Access Key and signing method. Consult the service documentation for details.");
   }
   return credential->principal;
+}
+
+std::string FormatTimestamp(int64_t seconds) {
+  auto when = static_cast<std::time_t>(seconds);
+  std::tm utc{};
+  gmtime_r(&when, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &utc);
+  return text;
 }
 
 std::string Sign(const SignedRequest& request, std::string_view access_key, std::string_view secret,

@@ -76,6 +76,9 @@ class Credentials {
 Result<std::string> Verify(const SignedRequest& request, const Credentials& credentials,
                            const base::Clock& clock);
 
+// A time as signatures have it: YYYYMMDDTHHMMSSZ.
+std::string FormatTimestamp(int64_t seconds);
+
 // The Authorization header for a request that already has its host and x-amz-date headers.
 std::string Sign(const SignedRequest& request, std::string_view access_key, std::string_view secret,
                  std::string_view region, std::string_view service, std::string_view timestamp,

@@ -37,6 +37,13 @@ std::string_view ErrorName(ErrorCode code) {
   return "Unknown";
 }
 
+std::optional<ErrorCode> ErrorCodeNamed(std::string_view name) {
+  for (int i = 0; i <= static_cast<int>(ErrorCode::kNotSupported); ++i) {
+    if (ErrorName(static_cast<ErrorCode>(i)) == name) return static_cast<ErrorCode>(i);
+  }
+  return std::nullopt;
+}
+
 Error RequestError(std::string message) {
   return Error(std::make_shared<const Error::Rep>(
       Error::Rep{ErrorCode::kValidation, std::move(message), nullptr, true}));
