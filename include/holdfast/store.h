@@ -32,7 +32,8 @@ namespace holdfast {
 
 #define HF_STORE_OPERATIONS(X)                                                                               \
   X(PutItem)                                                                                                 \
-  X(GetItem) X(UpdateItem) X(DeleteItem) X(Query) X(Scan) X(SearchVectors) X(BatchGetItem) X(BatchWriteItem) \
+  X(GetItem)                                                                                                 \
+  X(UpdateItem) X(DeleteItem) X(Query) X(Scan) X(SearchVectors) X(BatchGetItem) X(BatchWriteItem)            \
       X(TransactGetItems) X(TransactWriteItems) X(CreateTable) X(DescribeTable) X(ListTables) X(UpdateTable) \
           X(DeleteTable) X(UpdateTimeToLive) X(DescribeTimeToLive) X(TagResource) X(UntagResource)           \
               X(ListTagsOfResource)
@@ -58,6 +59,7 @@ struct StoreAbilities {
   bool time_to_live = true;
   bool vector_search = true;
   bool multi_attribute_keys = true;  // of global secondary indexes
+  bool tags = true;
 };
 
 class HOLDFAST_EXPORT Store {
@@ -96,7 +98,7 @@ HOLDFAST_EXPORT std::unique_ptr<Store> EmbeddedStore(Database* database);
 // Where a remote store is and how it is spoken to. What is left empty comes from where AWS's own tools look:
 // AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL, AWS_REGION, AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID,
 // AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE, AWS_SHARED_CREDENTIALS_FILE, AWS_CONFIG_FILE,
-// ~/.aws/credentials, ~/.aws/config.
+// ~/.aws/credentials, ~/.aws/config. Keys are read once: when they expire, open another store.
 struct RemoteOptions {
   std::string endpoint;  // http://host:port; empty and not in the environment: AWS's own for the region
   std::string region;
@@ -109,7 +111,10 @@ struct RemoteOptions {
   int connect_timeout_millis = 2000;
   int request_timeout_millis = 10'000;
   // Throttling, 5xx, conflicts of transactions and lost connections are tried again, each time after a random
-  // part of a doubling pause.
+  // part of a doubling pause. When the answer was lost, the request may have been carried out already. A
+  // transaction is protected by its token, which it is given when it has none; any other write is carried out
+  // again, so that a conditional put may report its own success as a failed condition, and `SET n = n + :one`
+  // may count twice.
   int attempts = 8;
   int first_pause_millis = 25;
   int longest_pause_millis = 5000;

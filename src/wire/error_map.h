@@ -1,5 +1,5 @@
-// Errors as AWS sends them: the one place that knows HTTP statuses, __type names and the spelling of
-// "message".
+// Errors as AWS sends them: HTTP statuses, __type names and the spelling of "message". store/remote_error.h
+// reads them back.
 #pragma once
 
 #include <string>

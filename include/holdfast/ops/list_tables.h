@@ -25,7 +25,7 @@ struct ListTablesResponse {
   static constexpr std::string_view kTypeName = "ListTablesOutput";
   static constexpr auto Fields() {
     using S = ListTablesResponse;
-    return std::tuple(Field("TableNames", &S::table_names),
+    return std::tuple(Field("TableNames", &S::table_names, {.required = true}),
                       Field("LastEvaluatedTableName", &S::last_evaluated_table_name));
   }
 };
