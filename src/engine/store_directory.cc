@@ -4,11 +4,12 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include "base/file.h"
 
 namespace holdfast::engine {
 namespace {
@@ -19,10 +20,6 @@ constexpr const char* kLockFile = "holdfast.lock";
 constexpr const char* kFormatFile = "FORMAT";
 constexpr const char* kFormatPrefix = "holdfast store, format ";
 
-Error IoError(const std::string& what) {
-  return Error(ErrorCode::kIo, what + ": " + std::strerror(errno));
-}
-
 std::string HolderOf(const fs::path& lock_file) {
   std::ifstream in(lock_file);
   std::string pid;
@@ -32,7 +29,7 @@ std::string HolderOf(const fs::path& lock_file) {
 
 Result<int> Lock(const fs::path& lock_file, const std::string& directory) {
   int fd = ::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return IoError("cannot open " + lock_file.string());
+  if (fd < 0) return base::IoError("cannot open " + lock_file.string());
   if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     ::close(fd);
     return Error(ErrorCode::kLocked, directory + " is in use by " + HolderOf(lock_file) +
@@ -106,25 +103,9 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
   return claimed;
 }
 
-// Through a temporary name, synced, so that a cut leaves either no FORMAT or a whole one.
 Status MarkStoreDirectory(const std::string& directory) {
-  fs::path final_path = fs::path(directory) / kFormatFile;
-  fs::path temporary = fs::path(directory) / "FORMAT.new";
-  std::string line = kFormatPrefix + std::to_string(kFormatVersion) + "\n";
-  int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return IoError("cannot write " + temporary.string());
-  bool written =
-      ::write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size()) && ::fsync(fd) == 0;
-  ::close(fd);
-  if (!written) return IoError("cannot write " + temporary.string());
-  if (::rename(temporary.c_str(), final_path.c_str()) != 0)
-    return IoError("cannot write " + final_path.string());
-  int directory_fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (directory_fd < 0) return IoError("cannot open " + directory);
-  bool synced = ::fsync(directory_fd) == 0;
-  ::close(directory_fd);
-  if (!synced) return IoError("cannot sync " + directory);
-  return Ok{};
+  return base::ReplaceFile(fs::path(directory) / kFormatFile,
+                           kFormatPrefix + std::to_string(kFormatVersion) + "\n", 0644);
 }
 
 }  // namespace holdfast::engine
