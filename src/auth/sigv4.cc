@@ -1,7 +1,6 @@
 #include "auth/sigv4.h"
 
 #include <openssl/crypto.h>
-#include <openssl/hmac.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
@@ -10,6 +9,8 @@
 #include <sstream>
 
 #include <simdjson.h>
+
+#include "auth/hmac.h"
 
 namespace holdfast::auth {
 namespace {
@@ -26,25 +27,6 @@ Digest Sha256(std::string_view text) {
   SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
          reinterpret_cast<unsigned char*>(digest.data()));
   return digest;
-}
-
-Digest Hmac(std::string_view key, std::string_view text) {
-  Digest digest(SHA256_DIGEST_LENGTH, '\0');
-  unsigned int size = 0;
-  HMAC(EVP_sha256(), key.data(), static_cast<int>(key.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-       reinterpret_cast<unsigned char*>(digest.data()), &size);
-  return digest;
-}
-
-std::string Hex(std::string_view bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (char c : bytes) {
-    text.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
-    text.push_back(kDigits[c & 15]);
-  }
-  return text;
 }
 
 std::string Lower(std::string_view text) {
@@ -318,15 +300,15 @@ std::string CanonicalRequest(const SignedRequest& request, std::string_view sign
 std::string ComputeSignature(const SignedRequest& request, std::string_view secret, std::string_view date,
                              std::string_view region, std::string_view service, std::string_view timestamp,
                              std::string_view signed_headers, bool in_query) {
-  Digest key = Hmac("AWS4" + std::string(secret), date);
-  key = Hmac(key, region);
-  key = Hmac(key, service);
-  key = Hmac(key, kTerminator);
+  Digest key = HmacSha256("AWS4" + std::string(secret), date);
+  key = HmacSha256(key, region);
+  key = HmacSha256(key, service);
+  key = HmacSha256(key, kTerminator);
   std::string scope = std::string(date) + "/" + std::string(region) + "/" + std::string(service) + "/" +
                       std::string(kTerminator);
   std::string to_sign = std::string(kAlgorithm) + "\n" + std::string(timestamp) + "\n" + scope + "\n" +
                         Hex(Sha256(CanonicalRequest(request, signed_headers, in_query)));
-  return Hex(Hmac(key, to_sign));
+  return Hex(HmacSha256(key, to_sign));
 }
 
 }  // namespace
