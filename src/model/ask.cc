@@ -141,7 +141,7 @@ Status Asking::BindParams(AttributeMap given) {
     bool day = param.kind == Kind::kInstant && value.type() == Type::kString && ParseDate(value.payload());
     // The fields of a write are judged by the write.
     bool field = pattern_.writes() && param.kind != Kind::kInstant;
-    params_[param.name] = day || field ? at->second : value::ToAttributeValue(check.Check(param, value, param.name, view));
+    params_[param.name] = day || field ? at->second : value::ToAttributeValue(check.Accept(param, value, param.name, view));
     given.erase(at);
   }
   given.erase(runtime_.model().tenant);
@@ -243,6 +243,7 @@ Status Asking::AppendSort(const Step& step, ExpressionBuilder* builder) const {
     case Op::kBetween: {
       HF_TRY(AttributeValue low, FillKey(step.sort_key, sort.low, Bound::kLower));
       HF_TRY(AttributeValue high, FillKey(step.sort_key, sort.high, Bound::kUpper));
+      if (high.type() == Type::kString && high.AsText() < low.AsText()) return RefuseField("parameters", "the range ends before it begins");
       builder->And().Path(step.sort_key.name).Text(" between ").Value(low).Text(" and ").Value(high);
       return Ok{};
     }
@@ -365,7 +366,18 @@ Result<std::vector<std::string>> Asking::ExplainStep(const Step& step) {
       return lines;
     }
     case Form::kScan: return std::vector<std::string>{"Scan " + table.name};
-    case Form::kPut: return std::vector<std::string>{"PutItem " + table.name};
+    case Form::kPut: {
+      // A child is written together with a look at its parents.
+      std::vector<std::string> tables{table.name};
+      for (const Parent& parent : step.returns[0]->parents) {
+        const std::string& name = runtime_.model().FindEntity(parent.entity)->table->name;
+        if (std::find(tables.begin(), tables.end(), name) == tables.end()) tables.push_back(name);
+      }
+      if (step.returns[0]->parents.empty()) return std::vector<std::string>{"PutItem " + table.name};
+      std::string line = "TransactWriteItems";
+      for (const std::string& name : tables) line += " " + name;
+      return std::vector<std::string>{line};
+    }
     case Form::kPutAll: return std::vector<std::string>{"BatchWriteItem " + table.name};
     case Form::kUpdate:
     case Form::kDelete: {

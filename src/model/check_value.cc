@@ -85,7 +85,7 @@ ValueView ValueCheck::Keep(const AttributeValue& value) {
   return Keep(FlatValue(value));
 }
 
-ValueView ValueCheck::Check(const Attribute& attribute, ValueView in, const std::string& path, MapView siblings) {
+ValueView ValueCheck::Accept(const Attribute& attribute, ValueView in, const std::string& path, MapView siblings) {
   Shape shape = ShapeOf(attribute, siblings);
   ValueView out = in;
   if (!IsOfStoredType(attribute.kind, in.type())) {
@@ -113,7 +113,7 @@ ValueView ValueCheck::Check(const Attribute& attribute, ValueView in, const std:
   if (shape.fields == nullptr && shape.whole == nullptr) return out;
   ++schema_depth_;
   if (shape.whole != nullptr) {
-    out = Check(*shape.whole, out, path, siblings);
+    out = Accept(*shape.whole, out, path, siblings);
   } else if (out.type() != Type::kMap) {
     Violate(path, "should be a map", Shown(out));
   } else {
@@ -201,7 +201,7 @@ ValueView ValueCheck::List(const Attribute& attribute, ValueView in, const std::
   bool changed = false;
   for (uint32_t i = 0; i < elements.size(); ++i) {
     ValueView element = in.element(i);
-    ValueView out = Check(*attribute.items, element, path + "[" + std::to_string(i) + "]", MapView(Item().flat()));
+    ValueView out = Accept(*attribute.items, element, path + "[" + std::to_string(i) + "]", MapView(Item().flat()));
     changed = changed || out.bytes().data() != element.bytes().data();
     written.push_back(out);
   }
@@ -271,7 +271,7 @@ ValueView ValueCheck::Map(const std::vector<Attribute>& fields, const std::vecto
       written.push_back(entry);
       continue;
     }
-    ValueView out = Check(*field, entry.value, where, map);
+    ValueView out = Accept(*field, entry.value, where, map);
     changed = changed || out.bytes().data() != entry.value.bytes().data();
     written.push_back({entry.name, out});
   }

@@ -27,7 +27,7 @@ class ValueCheck {
   ValueCheck(const Model& model, Mode mode) : model_(model), mode_(mode) {}
 
   // The value to be written for `in`. With violations it is whatever was given. `siblings` is the map around it.
-  value::ValueView Check(const Attribute& attribute, value::ValueView in, const std::string& path, value::MapView siblings);
+  value::ValueView Accept(const Attribute& attribute, value::ValueView in, const std::string& path, value::MapView siblings);
   void CheckConditions(const std::vector<Check>& checks, value::MapView map, const std::string& path);
 
   void Violate(const std::string& path, std::string rule, std::string got = {});

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <thread>
 
+#include "model/embed.h"
 #include "model/instant.h"
 #include "model/runtime.h"
+#include "model/seal.h"
 
 namespace holdfast::model {
 namespace {
@@ -70,7 +72,40 @@ Sources Runtime::MakeSources() {
   sources.now_millis = clock_.NowMillis();
   sources.random = &random_;
   sources.ulids = &ulids_;
+  if (options_.master_keys) {
+    sources.seal = [this](std::string_view plaintext, std::string_view context) {
+      return Seal(*options_.master_keys, plaintext, context);
+    };
+  }
+  sources.embed = [this](const Attribute& attribute, std::string_view text) -> Result<std::vector<float>> {
+    HF_TRY(std::shared_ptr<Embedder> embedder, EmbedderFor(attribute));
+    return embedder->Embed(text, attribute.dimensions);
+  };
   return sources;
+}
+
+Result<std::shared_ptr<Embedder>> Runtime::EmbedderFor(const Attribute& attribute) {
+  const std::string& via = options_.embedder.empty() ? attribute.embed_via : options_.embedder;
+  base::MutexLock lock(&embedders_mu_);
+  std::shared_ptr<Embedder>& embedder = embedders_[via];
+  if (embedder == nullptr) {
+    HF_TRY(embedder, MakeEmbedder(via));
+  }
+  return embedder;
+}
+
+Result<AttributeValue> Runtime::Reveal(const Record& record, std::string_view name, std::string_view role) {
+  const Attribute* attribute = record.entity() == nullptr ? nullptr : record.entity()->Find(name);
+  if (attribute == nullptr || attribute->kind != Kind::kEncrypted) return RefuseField(std::string(name), "is no encrypted attribute");
+  if (attribute->revealed_to.empty() || role != attribute->revealed_to)
+    return Refuse("Forbidden", std::string(name) + " is revealed to the role " + attribute->revealed_to + " only");
+  auto sealed = TextOf(record.stored(), name);
+  if (!sealed) return AttributeValue();
+  if (!options_.master_keys) return Refuse("NotConfigured", "no master key is configured: pass --key-file");
+  Item fields = record.Fields();
+  HF_TRY(std::string context, SealContext(*record.entity(), *attribute, [&](std::string_view part) { return MapView(fields).Find(part); }));
+  HF_TRY(std::string plaintext, Unseal(*options_.master_keys, *sealed, context));
+  return AttributeValue(std::move(plaintext));
 }
 
 Status Runtime::MayWrite(const Caller& caller, const Entity& entity, bool changes) const {

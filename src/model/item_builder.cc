@@ -57,14 +57,14 @@ class Draft {
 
   // A caller's value in its written form.
   void Take(const Attribute& attribute, ValueView in, MapView siblings) {
-    At(attribute) = check.Check(attribute, in, attribute.name, siblings);
+    At(attribute) = check.Accept(attribute, in, attribute.name, siblings);
   }
 
   void TakeDefault(const Attribute& attribute) {
     if (attribute.default_value) {
       // Defaults pass the same checks: a map's fields have defaults of their own.
       Item nothing;
-      At(attribute) = check.Check(attribute, check.Keep(*attribute.default_value), attribute.name, MapView(nothing));
+      At(attribute) = check.Accept(attribute, check.Keep(*attribute.default_value), attribute.name, MapView(nothing));
     } else if (attribute.default_from) {
       At(attribute) = Made(attribute, *attribute.default_from);
     }
@@ -152,12 +152,7 @@ class Draft {
     std::string plaintext;
     if (value.type() == Type::kString) plaintext = value.payload();
     else json::AppendPlain(value, &plaintext);
-    std::string context;
-    for (const std::string& name : attribute.context) {
-      auto part = Find(name);
-      if (IsMissing(part)) return RefuseField(name, "is required, because " + attribute.name + " is bound to it");
-      context += name + "=" + ReadableValue(value::ToAttributeValue(*part)) + "\n";
-    }
+    HF_TRY(std::string context, SealContext(entity_, attribute, known()));
     if (!sources_.seal) {
       return Refuse("NotConfigured", attribute.name + " is encrypted, and no master key is configured: make one with "
                                      "`holdfast keys create FILE` and pass --key-file FILE");
@@ -276,6 +271,26 @@ Result<std::optional<std::string>> Render(const Template& pattern, const Known& 
     HF_CHECK_OK(AppendKeyText(part, *value, &text));
   }
   return std::optional<std::string>(std::move(text));
+}
+
+Result<std::string> SealContext(const Entity& entity, const Attribute& attribute, const Known& known) {
+  std::string context;
+  for (const std::string& name : attribute.context) {
+    auto part = known(name);
+    if (!part) return RefuseField(name, "is required, because " + attribute.name + " is bound to it");
+    context += name + "=" + ReadableValue(value::ToAttributeValue(*part)) + "\n";
+  }
+  if (!attribute.context.empty()) return context;
+  context = entity.table->name + "\n";
+  for (const KeyPart& part : entity.key) {
+    for (const Template& pattern : part.templates) {
+      HF_TRY(std::optional<std::string> text, Render(pattern, known));
+      if (!text) continue;
+      context += part.attribute.name + "=" + *text + "\n";
+      break;
+    }
+  }
+  return context;
 }
 
 std::string StateOf(const Machine& machine, const Item& item) {
@@ -513,9 +528,17 @@ Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
   for (const Attribute& attribute : entity.attributes) {
     if (!attribute.stored) continue;
     auto value = item.Find(attribute.name);
-    if (!IsMissing(value)) check.Check(attribute, *value, attribute.name, item);
+    if (!IsMissing(value)) check.Accept(attribute, *value, attribute.name, item);
+    if (!IsMissing(value) && attribute.always && attribute.always->source == Computed::Source::kAttribute) {
+      auto source = item.Find(attribute.always->attribute);
+      auto base = source ? MillisOf(*source) : std::nullopt;
+      if (base && MillisOf(*value) != MillisOf(ValueView(FlatValue(TimeValue(attribute.kind, *base + attribute.always->shift_seconds * 1000)))))
+        check.Warn(attribute.name, "is not what the model computes");
+    }
+    if (!IsMissing(value)) continue;
+    if (attribute.required && !attribute.stored) continue;
     // What the model fills in by itself, other writers may have left out.
-    else if (attribute.required && (attribute.always || attribute.default_from || attribute.default_value)) check.Warn(attribute.name, "is missing");
+    if (attribute.required && (attribute.always || attribute.default_from || attribute.default_value)) check.Warn(attribute.name, "is missing");
     else if (attribute.required) check.Violate(attribute.name, "is required");
   }
   auto judge_key = [&](const KeyPart& part, bool required) {

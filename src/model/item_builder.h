@@ -55,6 +55,9 @@ struct BuiltChange {
 Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored, const Item& changes,
                                 bool replace, const Sources& sources);
 
+// The value of an attribute, or nothing.
+using Known = std::function<std::optional<value::ValueView>(std::string_view name)>;
+
 // The keys that an item with these attributes may have: one, or two when an instant without milliseconds is
 // part of it. The first is the one holdfast writes. Only the table's key attributes.
 Result<std::vector<Item>> KeysOf(const Entity& entity, const Item& known);
@@ -62,10 +65,12 @@ Item KeyOf(const Table& table, const Item& stored);
 // "id 5f0c…" for messages.
 std::string IdOf(const Entity& entity, const Item& known);
 
+// What the envelope of an encrypted attribute is bound to: the attributes that the model names, else table and key.
+Result<std::string> SealContext(const Entity& entity, const Attribute& attribute, const Known& known);
+
 std::string StateOf(const Machine& machine, const Item& item);
 
 // A template with the values of `known`; empty when one is missing. Refuses values that a key cannot hold.
-using Known = std::function<std::optional<value::ValueView>(std::string_view name)>;
 Result<std::optional<std::string>> Render(const Template& pattern, const Known& known);
 
 // Judges a stored item by its entity: keys, types, required, enums, schemas, checks.

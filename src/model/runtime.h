@@ -21,6 +21,8 @@
 
 namespace holdfast::model {
 
+class Embedder;
+
 class Runtime {
  public:
   Runtime(Store* store, ModelPtr model, ApplicationOptions options);
@@ -61,6 +63,7 @@ class Runtime {
   // --- entities.cc ---
 
   Sources MakeSources();
+  Result<std::shared_ptr<Embedder>> EmbedderFor(const Attribute& attribute);
   // What the caller may not do to the entity at all.
   Status MayWrite(const Caller& caller, const Entity& entity, bool changes) const;
   // The tenant's name among the fields, or NotFound when another's is there.
@@ -112,6 +115,8 @@ class Runtime {
   base::Random random_;
   base::UlidSource ulids_;
   const CursorCodec cursors_;
+  base::Mutex embedders_mu_;
+  std::map<std::string, std::shared_ptr<Embedder>> embedders_ HF_GUARDED_BY(embedders_mu_);
   base::Mutex memory_mu_;
   std::map<std::string, Memory> memory_ HF_GUARDED_BY(memory_mu_);
 };

@@ -37,8 +37,9 @@ class Searching {
       HF_TRY(lines, runtime_.Explain(Caller(), search_.each_pattern, Item()));
       HF_TRY(std::vector<Item> each, ReadEach());
       HF_TRY(std::vector<Item> live, ReadAgain(each));
-      if (!each.empty()) lines.push_back("BatchGetItem " + EachEntity().table->name + " consistent");
+      lines.push_back(ReadLine(each));
       for (const Item& item : live) lines.push_back(Line(TargetOf(&item)));
+      lines.push_back(ReadLine(live));
       return lines;
     }
     return std::vector<std::string>{Line(TargetOf(nullptr))};
@@ -120,6 +121,18 @@ class Searching {
     return line;
   }
 
+  std::string ReadLine(const std::vector<Item>& items) const {
+    std::string line = "BatchGetItem " + EachEntity().table->name;
+    for (const Item& item : items) {
+      std::string key;
+      for (const KeyAttribute& attribute : EachEntity().table->key) {
+        key += (key.empty() ? "" : ", ") + attribute.name + ": " + ReadableValue(*item.Get(attribute.name));
+      }
+      line += " {" + key + "}";
+    }
+    return line + " consistent";
+  }
+
   Result<std::vector<Item>> ReadEach() {
     std::vector<Item> items;
     PageRequest page;
@@ -142,7 +155,7 @@ class Searching {
   // The same items as they are now: an index may lag behind.
   Result<std::vector<Item>> ReadAgain(const std::vector<Item>& items) {
     const Table& table = *EachEntity().table;
-    std::vector<Item> live;
+    std::map<std::string, Item> found;
     for (size_t begin = 0; begin < items.size(); begin += limits::kBatchGetKeysMax) {
       BatchGetItemRequest request;
       KeysAndAttributes& wanted = request.request_items[table.name];
@@ -152,10 +165,15 @@ class Searching {
         auto got = runtime_.store_->Run(request);
         if (!got) return FromStore(got.error());
         for (Item& item : got->responses[table.name]) {
-          if (IsLive(item)) live.push_back(std::move(item));
+          if (IsLive(item)) found.emplace(KeyOf(table, item).flat(), std::move(item));
         }
         request.request_items = std::move(got->unprocessed_keys);
       }
+    }
+    std::vector<Item> live;
+    for (const Item& item : items) {
+      auto at = found.find(std::string(KeyOf(table, item).flat()));
+      if (at != found.end()) live.push_back(std::move(at->second));
     }
     return live;
   }

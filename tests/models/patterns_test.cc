@@ -26,7 +26,9 @@ const std::filesystem::path kRoot = HOLDFAST_SOURCE_DIR;
 // One file of cases with its model, its store and what was written.
 class World {
  public:
-  explicit World(const std::string& file) : file_(file), clock_(0) {
+  explicit World(const std::string& file) : file_(file), clock_(0) { Open(); }
+
+  void Open() {
     cases = YAML::LoadFile(kRoot / "tests/models/cases" / file_);
     clock_.Set(*model::ParseInstant(cases["now"].Scalar()));
     model::LoadOptions options;
