@@ -144,11 +144,12 @@ class HOLDFAST_EXPORT Application {
 
   // --- tables ---
 
-  // Makes the tables and indexes that are missing and waits until they are active; writes default items. Doing it
-  // again changes nothing.
+  // Makes the tables and indexes that are missing and waits until they are active. Doing it again changes nothing.
   Result<std::vector<TableReport>> Apply();
   // Compares and changes nothing.
   Result<std::vector<TableReport>> Compare();
+  // Writes the items that the model's `defaults` name where they are absent; says how many were.
+  Result<size_t> WriteDefaults();
 
   // --- entities ---
 

@@ -31,6 +31,9 @@ Result<std::vector<TableReport>> Application::Apply() {
 Result<std::vector<TableReport>> Application::Compare() {
   return runtime_->Compare();
 }
+Result<size_t> Application::WriteDefaults() {
+  return runtime_->WriteDefaults();
+}
 Result<Written> Application::Create(const Caller& caller, std::string_view entity, const Item& fields) {
   return runtime_->Create(caller, entity, fields, model::Origin::kCaller);
 }

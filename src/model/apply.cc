@@ -356,13 +356,19 @@ Result<std::vector<TableReport>> Runtime::Apply() {
     HF_TRY(TableReport report, Applying(store_, *table).Apply());
     reports.push_back(std::move(report));
   }
+  return reports;
+}
+
+Result<size_t> Runtime::WriteDefaults() {
+  size_t count = 0;
   for (const auto& entity : model_->entities) {
     for (const AttributeMap& fields : entity->defaults) {
       auto made = Create(Caller(), entity->name, Item(fields), Origin::kCaller);
       if (!made && RefusalName(made.error()) != "AlreadyExists") return made.error();
+      count += made ? 1 : 0;
     }
   }
-  return reports;
+  return count;
 }
 
 }  // namespace holdfast::model

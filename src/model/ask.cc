@@ -144,7 +144,10 @@ Status Asking::BindParams(AttributeMap given) {
     params_[param.name] = day || field ? at->second : value::ToAttributeValue(check.Accept(param, value, param.name, view));
     given.erase(at);
   }
-  given.erase(runtime_.model().tenant);
+  if (auto tenant = given.find(runtime_.model().tenant); tenant != given.end()) {
+    params_[tenant->first] = tenant->second;
+    given.erase(tenant);
+  }
   if (!caller_.tenant.empty() && !runtime_.model().tenant.empty()) params_[runtime_.model().tenant] = caller_.tenant;
   for (const auto& [name, value] : given) check.Violate(name, "is no parameter of " + pattern_.id);
   if (!check.violations.empty()) return RefuseInput(check.violations);
@@ -492,7 +495,14 @@ Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* pos
     bool equal = l == r && left == right;
     return step.descending ? !less && !equal : less;
   };
+  // Where the second ends in which the last page did: what of it was given already is not among `found`.
+  std::string resumed_key;
+  Item resumed_start;
   auto close_second = [&] {
+    if (position->after_millis && !second.empty() && second_id == SecondOf(position->after_key)) {
+      resumed_key = KeyText(second.back().stored(), sort_key);
+      resumed_start = StartKey(step, second.back().stored());
+    }
     if (second.size() > 1) std::sort(second.begin(), second.end(), earlier);
     for (Record& record : second) {
       std::string_view key = KeyText(record.stored(), sort_key);
@@ -560,6 +570,10 @@ Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* pos
     next.start = position->start;
     std::string_view ending = SecondOf(last_key);
     std::string_view furthest;
+    if (!resumed_key.empty() && SecondOf(resumed_key) != ending) {
+      furthest = resumed_key;
+      next.start = resumed_start;
+    }
     for (size_t i = 0; i < count; ++i) {
       std::string_view key = KeyText(found[i].stored(), sort_key);
       if (SecondOf(key) == ending) continue;
@@ -736,7 +750,8 @@ Result<Item> Asking::WriteFields(const Entity& entity) const {
 Status Asking::RunWrite(const Step& step, Answer* answer) {
   const Entity& entity = *step.returns[0];
   HF_TRY(Item fields, WriteFields(entity));
-  if (step.form == Form::kDelete) return runtime_.Delete(caller_, entity, fields, expected_, /*idempotent=*/true);
+  // To a tenant what is not there looks like what is somebody else's.
+  if (step.form == Form::kDelete) return runtime_.Delete(caller_, entity, fields, expected_, /*idempotent=*/caller_.tenant.empty());
   if (step.form == Form::kPut) {
     HF_TRY(Written written, runtime_.Create(caller_, entity.name, fields, Origin::kCaller));
     answer->records.push_back(std::move(written.record));

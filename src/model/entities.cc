@@ -148,6 +148,8 @@ Result<Item> Runtime::ParentKey(const Parent& parent, const Item& item) const {
 
 Status Runtime::CheckOwner(const Caller& caller, const Entity& entity, const Item& known) {
   if (caller.tenant.empty() || model_->tenant.empty() || entity.parents.empty()) return Ok{};
+  std::vector<std::string> inputs = entity.KeyInputs();
+  if (std::find(inputs.begin(), inputs.end(), model_->tenant) != inputs.end()) return Ok{};  // the key itself says whose
   const Parent& parent = entity.parents[0];
   const Entity& parent_entity = *model_->FindEntity(parent.entity);
   if (parent_entity.Find(model_->tenant) == nullptr) return Ok{};

@@ -204,6 +204,9 @@ class Loader {
     if (problems_.empty()) {
       for (auto& pattern : model_->patterns) CheckPattern(*pattern);
     }
+    if (problems_.empty()) {
+      for (auto& pattern : model_->patterns) TakeParamsOfParts(pattern.get());
+    }
   }
 
   // {PK: S, SK: S}
@@ -836,7 +839,22 @@ class Loader {
     step.descending = order == "descending";
     step.consistent = Flag(scope["consistent"], false);
     CheckFilters(scope, step);
+    if (step.form == Form::kQuery && step.index != nullptr) AskTenantsIndex(&step);
     one->steps.push_back(std::move(step));
+  }
+
+  // An index that scopes the one asked answers for a single tenant without the filter.
+  void AskTenantsIndex(Step* step) {
+    auto scoped = std::find_if(step->table->indexes.begin(), step->table->indexes.end(),
+                               [&](const Index& index) { return index.scopes == step->index->name; });
+    auto filter = std::find_if(step->filter.begin(), step->filter.end(), [&](const Condition& condition) {
+      return condition.op == Condition::Op::kEqual && condition.left.path == model_->tenant &&
+             condition.Params() == std::vector<std::string>{model_->tenant};
+    });
+    if (scoped == step->table->indexes.end() || filter == step->filter.end()) return;
+    step->index = &*scoped;
+    step->filter.erase(filter);
+    step->partition.emplace_back(KeyAttribute{model_->tenant, 'S'}, Itself(model_->tenant)[0]);
   }
 
   void CheckFilters(const Scope& scope, const Step& step) {
@@ -1059,6 +1077,24 @@ class Loader {
         }
         if (collide) Problem(b.place, "its keys can be those of " + a.name + "; add `overlaps: [" + a.name + "]` if that is meant");
       }
+    }
+  }
+
+  // A pattern made of others takes what they take.
+  void TakeParamsOfParts(Pattern* pattern) {
+    auto take = [&](const std::string& id, const std::map<std::string, std::string>& bound) {
+      const Pattern* part = id.empty() ? nullptr : model_->FindPattern(id);
+      if (part == nullptr) return;
+      for (Attribute param : part->params) {
+        if (FindAttribute(pattern->params, param.name) != nullptr || bound.count(param.name) > 0) continue;
+        param.required = false;
+        pattern->params.push_back(std::move(param));
+        SortByName(&pattern->params);
+      }
+    };
+    for (const Case& one : pattern->cases) {
+      for (const auto& [name, id] : one.bundle) take(id, {});
+      for (const Step& step : one.steps) take(step.for_each, step.bind);
     }
   }
 

@@ -32,6 +32,7 @@ class Runtime {
 
   Result<std::vector<TableReport>> Apply();
   Result<std::vector<TableReport>> Compare();
+  Result<size_t> WriteDefaults();
 
   Result<Written> Create(const Caller& caller, std::string_view entity, const Item& fields, Origin origin);
   Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields, const Expected& expected);

@@ -32,7 +32,6 @@ class World {
     cases = YAML::LoadFile(kRoot / "tests/models/cases" / file_);
     clock_.Set(*model::ParseInstant(cases["now"].Scalar()));
     model::LoadOptions options;
-    options.stage = "test";
     for (const auto& option : cases["options"]) options.options[option.first.Scalar()] = option.second.as<bool>();
     std::string model_name = cases["model"] ? cases["model"].Scalar() : file_.substr(0, file_.find_first_of("-."));
     auto model = model::LoadModelFile(kRoot / "models" / (model_name + ".yaml"), options);
