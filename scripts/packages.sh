@@ -2,7 +2,7 @@
 
 # GoogleTest is among them because configuring a preset looks for all that the preset can build.
 holdfast_build_packages="cmake ninja-build g++ librocksdb-dev libsimdjson-dev libdeflate-dev libssl-dev libcurl4-openssl-dev libyaml-cpp-dev libcli11-dev libgtest-dev libgmock-dev"
-holdfast_test_packages="python3-pytest python3-boto3 awscli openjdk-17-jre-headless clang-14 libclang-rt-14-dev g++-aarch64-linux-gnu qemu-user libsimde-dev"
+holdfast_test_packages="python3-pytest python3-boto3 awscli openjdk-17-jre-headless clang-14 libclang-rt-14-dev g++-aarch64-linux-gnu qemu-user libsimde-dev python3-yaml python3-jsonschema"
 
 # install_packages NAME...: with sudo when needed; asks apt for nothing when all are there.
 install_packages() {
@@ -27,4 +27,17 @@ build_preset() {
   shift
   [ -f "build/$preset/build.ninja" ] || cmake --preset "$preset" >&2 || return 1
   cmake --build --preset "$preset" ${1:+--target "$@"} >&2
+}
+
+# node_command: prints which Node.js to use. The SDKs need version 20: where the machine's is older, as Debian 12's is, npm's
+# package of it is installed under build/. Run in the repository's root.
+npm_install="npm install --no-package-lock --no-audit --no-fund --silent"
+node_command() {
+  command -v npm >/dev/null || install_packages nodejs npm || return 1
+  local node=node
+  if [ "$(node -p 'process.versions.node.split(".")[0]')" -lt 20 ]; then
+    node=$PWD/build/node/node_modules/.bin/node
+    [ -x "$node" ] || $npm_install --prefix build/node node@22 >&2 || return 1
+  fi
+  echo "$node"
 }
