@@ -5,14 +5,14 @@
 //   auto store = holdfast::EmbeddedStore(database.get());      // or OpenRemoteStore: the same from here on
 //   auto app = holdfast::Application::Open(store.get(), *model, {});
 //   (*app)->Apply();                                           // makes the tables
-//   auto project = (*app)->Create(holdfast::Caller(), "Project", {{"name", "Lantern Quay"}, {"source", "jira"}, …});
-//   auto page = (*app)->Ask(holdfast::Caller(), "PM-A-13", {}, {});
-//   for (const holdfast::Record& record : page->records) Use(record.Fields());
+//   auto project = (*app)->Create(holdfast::Caller(), "Project", {{"name", "Lantern Quay"}, {"source",
+//   "jira"}, …}); auto page = (*app)->Ask(holdfast::Caller(), "PM-A-13", {}, {}); for (const
+//   holdfast::Record& record : page->records) Use(record.Fields());
 //
 // The model builds the keys, checks and completes the values, and enforces versions and state machines inside
-// the write. What it refuses is an Error of code kRefused whose detail()->refusal carries one of the catalogue's
-// names (NotFound, AlreadyExists, IllegalTransition, VersionConflict, ValidationError, SchemaInvalid, …), and
-// nothing was changed.
+// the write. What it refuses is an Error of code kRefused whose detail()->refusal carries one of the
+// catalogue's names (NotFound, AlreadyExists, IllegalTransition, VersionConflict, ValidationError,
+// SchemaInvalid, …), and nothing was changed.
 //
 // Thread safety: an Application may be used from any thread; calls block. It needs its Store to outlive it.
 #pragma once
@@ -75,8 +75,8 @@ class HOLDFAST_EXPORT Record {
   const model::Entity* entity() const { return entity_; }
   // As the table holds it.
   const Item& stored() const { return stored_; }
-  // As callers write and read it: without derived keys, with defaults for what older items lack, and of encrypted
-  // attributes only whether they are set. Made anew by each call.
+  // As callers write and read it: without derived keys, with defaults for what older items lack, and of
+  // encrypted attributes only whether they are set. Made anew by each call.
   Item Fields() const;
 
  private:
@@ -122,7 +122,8 @@ struct TableReport {
 struct MasterKeys;  // holdfast/master_keys.h
 
 struct ApplicationOptions {
-  // Signs cursors. Those of another key are refused. Empty: a random one, so that cursors end with the process.
+  // Signs cursors. Those of another key are refused. Empty: a random one, so that cursors end with the
+  // process.
   std::string cursor_key;
   // For `encrypted` attributes; without it writing one is refused.
   std::shared_ptr<const MasterKeys> master_keys;
@@ -144,7 +145,8 @@ class HOLDFAST_EXPORT Application {
 
   // --- tables ---
 
-  // Makes the tables and indexes that are missing and waits until they are active. Doing it again changes nothing.
+  // Makes the tables and indexes that are missing and waits until they are active. Doing it again changes
+  // nothing.
   Result<std::vector<TableReport>> Apply();
   // Compares and changes nothing.
   Result<std::vector<TableReport>> Compare();
@@ -158,20 +160,25 @@ class HOLDFAST_EXPORT Application {
   // Data from elsewhere: in any state, with its own times and versions. For administrators.
   Result<Written> Import(std::string_view entity, const Item& fields);
   // Creates it, or replaces all fields that a caller may set.
-  Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields, const Expected& expected = {});
+  Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields,
+                      const Expected& expected = {});
   // Changes the given fields; NULL removes one. `key` holds the attributes of the key.
   Result<Written> Patch(const Caller& caller, std::string_view entity, const Item& key, const Item& changes,
                         const Expected& expected = {});
   Result<Record> Get(const Caller& caller, std::string_view entity, const Item& key);
-  Status Delete(const Caller& caller, std::string_view entity, const Item& key, const Expected& expected = {});
+  Status Delete(const Caller& caller, std::string_view entity, const Item& key,
+                const Expected& expected = {});
   // Those whose partition `known` says, in the table or in an index.
-  Result<Answer> List(const Caller& caller, std::string_view entity, const Item& known, const PageRequest& page);
+  Result<Answer> List(const Caller& caller, std::string_view entity, const Item& known,
+                      const PageRequest& page);
 
   // --- patterns ---
 
-  Result<Answer> Ask(const Caller& caller, std::string_view pattern, const Item& parameters, const PageRequest& page);
+  Result<Answer> Ask(const Caller& caller, std::string_view pattern, const Item& parameters,
+                     const PageRequest& page);
   // What Ask would do: a line per operation.
-  Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern, const Item& parameters);
+  Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern,
+                                           const Item& parameters);
 
   // --- encrypted attributes ---
 

@@ -40,7 +40,8 @@ Result<AttributeMap> ReadObject(simdjson::ondemand::object object, int depth) {
     std::string key(name);
     if (auto code = field.value().get(member)) return NoJson(code);
     HF_TRY(AttributeValue read, Read(member, depth + 1));
-    if (!entries.emplace(key, std::move(read)).second) return ValidationError("the member " + key + " stands twice");
+    if (!entries.emplace(key, std::move(read)).second)
+      return ValidationError("the member " + key + " stands twice");
   }
   return entries;
 }
@@ -58,7 +59,8 @@ Result<AttributeValue> Read(Value value, int depth) {
     case simdjson::ondemand::json_type::number: {
       double checked = 0;
       std::string_view token = value.raw_json_token();
-      while (!token.empty() && std::isspace(static_cast<unsigned char>(token.back())) != 0) token.remove_suffix(1);
+      while (!token.empty() && std::isspace(static_cast<unsigned char>(token.back())) != 0)
+        token.remove_suffix(1);
       if (auto code = value.get_double().get(checked)) return NoJson(code);
       HF_TRY(value::Number number, value::Number::Parse(token));
       return AttributeValue::Number(number.ToString());
@@ -106,8 +108,10 @@ void AppendPlain(ValueView value, std::string* out) {
       out->push_back('[');
       for (uint32_t i = 0; i < value.entries().size(); ++i) {
         if (i > 0) out->push_back(',');
-        if (value.type() == Type::kList) AppendPlain(value.element(i), out);
-        else AppendMember(value.type(), value.entries().Entry(i), out);
+        if (value.type() == Type::kList)
+          AppendPlain(value.element(i), out);
+        else
+          AppendMember(value.type(), value.entries().Entry(i), out);
       }
       out->push_back(']');
   }

@@ -1,7 +1,8 @@
-// Values as people write JSON: {"name": "Ann", "age": 41}, without the types that DynamoDB's own form spells out.
+// Values as people write JSON: {"name": "Ann", "age": 41}, without the types that DynamoDB's own form spells
+// out.
 //
-// Numbers keep all their digits. Bytes and sets have no plain form of their own: bytes are written as Base64 text,
-// sets as lists.
+// Numbers keep all their digits. Bytes and sets have no plain form of their own: bytes are written as Base64
+// text, sets as lists.
 #pragma once
 
 #include <string>

@@ -16,7 +16,8 @@ Result<ModelPtr> LoadModel(const std::string& path, const ModelOptions& options)
 Application::Application(std::unique_ptr<model::Runtime> runtime) : runtime_(std::move(runtime)) {}
 Application::~Application() = default;
 
-Result<std::unique_ptr<Application>> Application::Open(Store* store, ModelPtr model, ApplicationOptions options) {
+Result<std::unique_ptr<Application>> Application::Open(Store* store, ModelPtr model,
+                                                       ApplicationOptions options) {
   auto runtime = std::make_unique<model::Runtime>(store, std::move(model), std::move(options));
   HF_CHECK_OK(runtime->CheckAbilities());
   return std::unique_ptr<Application>(new Application(std::move(runtime)));
@@ -40,11 +41,12 @@ Result<Written> Application::Create(const Caller& caller, std::string_view entit
 Result<Written> Application::Import(std::string_view entity, const Item& fields) {
   return runtime_->Create(Caller(), entity, fields, model::Origin::kImport);
 }
-Result<Written> Application::Put(const Caller& caller, std::string_view entity, const Item& fields, const Expected& expected) {
+Result<Written> Application::Put(const Caller& caller, std::string_view entity, const Item& fields,
+                                 const Expected& expected) {
   return runtime_->Put(caller, entity, fields, expected);
 }
-Result<Written> Application::Patch(const Caller& caller, std::string_view entity, const Item& key, const Item& changes,
-                                   const Expected& expected) {
+Result<Written> Application::Patch(const Caller& caller, std::string_view entity, const Item& key,
+                                   const Item& changes, const Expected& expected) {
   HF_TRY(const model::Entity* found, runtime_->EntityNamed(entity));
   return runtime_->Patch(caller, *found, key, changes, /*replace=*/false, expected, {}, kNone);
 }
@@ -52,21 +54,26 @@ Result<Record> Application::Get(const Caller& caller, std::string_view entity, c
   HF_TRY(const model::Entity* found, runtime_->EntityNamed(entity));
   return runtime_->Get(caller, *found, key);
 }
-Status Application::Delete(const Caller& caller, std::string_view entity, const Item& key, const Expected& expected) {
+Status Application::Delete(const Caller& caller, std::string_view entity, const Item& key,
+                           const Expected& expected) {
   HF_TRY(const model::Entity* found, runtime_->EntityNamed(entity));
   return runtime_->Delete(caller, *found, key, expected, /*idempotent=*/false);
 }
-Result<Answer> Application::List(const Caller& caller, std::string_view entity, const Item& known, const PageRequest& page) {
+Result<Answer> Application::List(const Caller& caller, std::string_view entity, const Item& known,
+                                 const PageRequest& page) {
   HF_TRY(const model::Entity* found, runtime_->EntityNamed(entity));
   return runtime_->List(caller, *found, known, page);
 }
-Result<Answer> Application::Ask(const Caller& caller, std::string_view pattern, const Item& parameters, const PageRequest& page) {
+Result<Answer> Application::Ask(const Caller& caller, std::string_view pattern, const Item& parameters,
+                                const PageRequest& page) {
   return runtime_->Ask(caller, pattern, parameters, page);
 }
-Result<std::vector<std::string>> Application::Explain(const Caller& caller, std::string_view pattern, const Item& parameters) {
+Result<std::vector<std::string>> Application::Explain(const Caller& caller, std::string_view pattern,
+                                                      const Item& parameters) {
   return runtime_->Explain(caller, pattern, parameters);
 }
-Result<AttributeValue> Application::Reveal(const Record& record, std::string_view attribute, std::string_view role) {
+Result<AttributeValue> Application::Reveal(const Record& record, std::string_view attribute,
+                                           std::string_view role) {
   return runtime_->Reveal(record, attribute, role);
 }
 

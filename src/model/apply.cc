@@ -14,12 +14,14 @@ constexpr int64_t kReadyMillisMax = 10 * 60 * 1000;
 
 std::string KeysText(const std::vector<KeyAttribute>& hash, const std::vector<KeyAttribute>& range) {
   std::string text;
-  for (const KeyAttribute& attribute : hash) text += (text.empty() ? "" : " + ") + attribute.name + ":" + attribute.type;
+  for (const KeyAttribute& attribute : hash)
+    text += (text.empty() ? "" : " + ") + attribute.name + ":" + attribute.type;
   for (const KeyAttribute& attribute : range) text += " / " + attribute.name + ":" + attribute.type;
   return text;
 }
 
-std::vector<KeySchemaElement> KeySchemaOf(const std::vector<KeyAttribute>& hash, const std::vector<KeyAttribute>& range) {
+std::vector<KeySchemaElement> KeySchemaOf(const std::vector<KeyAttribute>& hash,
+                                          const std::vector<KeyAttribute>& range) {
   std::vector<KeySchemaElement> schema;
   for (const KeyAttribute& attribute : hash) schema.push_back({attribute.name, KeyType::kHash});
   for (const KeyAttribute& attribute : range) schema.push_back({attribute.name, KeyType::kRange});
@@ -80,7 +82,8 @@ holdfast::VectorIndex VectorIndexRequest(const VectorIndex& index) {
                                                                 : DistanceFunction::kCosine;
   request.projection.projection_type = ProjectionType::kAll;
   std::vector<SearchSchemaElement> schema;
-  for (const KeyAttribute& filter : index.filters) schema.push_back({filter.name, SearchSchemaElementType::kInlineFilter});
+  for (const KeyAttribute& filter : index.filters)
+    schema.push_back({filter.name, SearchSchemaElementType::kInlineFilter});
   if (!schema.empty()) request.search_schema = std::move(schema);
   return request;
 }
@@ -89,7 +92,9 @@ holdfast::VectorIndex VectorIndexRequest(const VectorIndex& index) {
 std::optional<Tag> SettingsOf(const VectorIndex& index) {
   std::string text;
   if (index.m) text += "m=" + std::to_string(*index.m);
-  if (index.ef_construction) text += (text.empty() ? "" : " ") + std::string("ef_construction=") + std::to_string(*index.ef_construction);
+  if (index.ef_construction)
+    text +=
+        (text.empty() ? "" : " ") + std::string("ef_construction=") + std::to_string(*index.ef_construction);
   if (text.empty()) return std::nullopt;
   return Tag{"holdfast:vector:" + index.name, text};
 }
@@ -120,7 +125,8 @@ CreateTableRequest CreateRequest(const Table& table) {
   return request;
 }
 
-std::string SchemaText(const std::vector<KeySchemaElement>& schema, const std::vector<AttributeDefinition>& definitions) {
+std::string SchemaText(const std::vector<KeySchemaElement>& schema,
+                       const std::vector<AttributeDefinition>& definitions) {
   std::vector<KeyAttribute> hash;
   std::vector<KeyAttribute> range;
   for (const KeySchemaElement& element : schema) {
@@ -133,19 +139,23 @@ std::string SchemaText(const std::vector<KeySchemaElement>& schema, const std::v
   return KeysText(hash, range);
 }
 
-// What a live table lacks or has otherwise. Indexes that only the live table has are no drift: others may need them.
+// What a live table lacks or has otherwise. Indexes that only the live table has are no drift: others may
+// need them.
 struct Difference {
   std::vector<std::string> lines;  // what apply cannot mend
   std::vector<const Index*> missing_indexes;
   std::vector<const VectorIndex*> missing_vectors;
   bool ttl_missing = false;
 
-  bool none() const { return lines.empty() && missing_indexes.empty() && missing_vectors.empty() && !ttl_missing; }
+  bool none() const {
+    return lines.empty() && missing_indexes.empty() && missing_vectors.empty() && !ttl_missing;
+  }
 };
 
 Difference Diff(const Table& table, const TableDescription& live, const DescribeTimeToLiveResponse* ttl) {
   Difference difference;
-  std::vector<AttributeDefinition> definitions = live.attribute_definitions.value_or(std::vector<AttributeDefinition>());
+  std::vector<AttributeDefinition> definitions =
+      live.attribute_definitions.value_or(std::vector<AttributeDefinition>());
   auto compare = [&](const std::string& what, const std::string& want, const std::string& have) {
     if (want != have) difference.lines.push_back(what + " should be " + want + " and is " + have);
   };
@@ -153,22 +163,28 @@ Difference Diff(const Table& table, const TableDescription& live, const Describe
           SchemaText(live.key_schema.value_or(std::vector<KeySchemaElement>()), definitions));
   auto live_indexes = live.global_secondary_indexes.value_or(std::vector<GlobalSecondaryIndexDescription>());
   for (const Index& index : table.indexes) {
-    auto at = std::find_if(live_indexes.begin(), live_indexes.end(), [&](const auto& other) { return other.index_name == index.name; });
+    auto at = std::find_if(live_indexes.begin(), live_indexes.end(),
+                           [&](const auto& other) { return other.index_name == index.name; });
     if (at == live_indexes.end()) {
       difference.missing_indexes.push_back(&index);
       continue;
     }
-    compare("the key of the index " + index.name, KeysText(index.hash, index.range), SchemaText(at->key_schema, definitions));
-    if (at->projection.projection_type) compare("the projection of the index " + index.name, index.projection, std::string(NameOf(*at->projection.projection_type)));
+    compare("the key of the index " + index.name, KeysText(index.hash, index.range),
+            SchemaText(at->key_schema, definitions));
+    if (at->projection.projection_type)
+      compare("the projection of the index " + index.name, index.projection,
+              std::string(NameOf(*at->projection.projection_type)));
   }
   auto live_vectors = live.vector_indexes.value_or(std::vector<VectorIndexDescription>());
   for (const VectorIndex& index : table.vector_indexes) {
-    auto at = std::find_if(live_vectors.begin(), live_vectors.end(), [&](const auto& other) { return other.index_name == index.name; });
+    auto at = std::find_if(live_vectors.begin(), live_vectors.end(),
+                           [&](const auto& other) { return other.index_name == index.name; });
     if (at == live_vectors.end()) {
       difference.missing_vectors.push_back(&index);
       continue;
     }
-    compare("the dimensions of " + index.name, std::to_string(index.dimensions), std::to_string(at->dimensions));
+    compare("the dimensions of " + index.name, std::to_string(index.dimensions),
+            std::to_string(at->dimensions));
     compare("the attribute of " + index.name, index.attribute, at->vector_attribute.attribute_name);
   }
   if (!table.ttl.empty() && ttl != nullptr) {
@@ -182,15 +198,18 @@ Difference Diff(const Table& table, const TableDescription& live, const Describe
 
 std::vector<std::string> Lines(const Difference& difference, const Table& table) {
   std::vector<std::string> lines = difference.lines;
-  for (const Index* index : difference.missing_indexes) lines.push_back("the index " + index->name + " is missing");
-  for (const VectorIndex* index : difference.missing_vectors) lines.push_back("the vector index " + index->name + " is missing");
+  for (const Index* index : difference.missing_indexes)
+    lines.push_back("the index " + index->name + " is missing");
+  for (const VectorIndex* index : difference.missing_vectors)
+    lines.push_back("the vector index " + index->name + " is missing");
   if (difference.ttl_missing) lines.push_back("TTL by " + table.ttl + " is off");
   return lines;
 }
 
 bool IsReady(const TableDescription& table) {
   bool ready = table.table_status == TableStatus::kActive;
-  for (const auto& index : table.global_secondary_indexes.value_or(std::vector<GlobalSecondaryIndexDescription>()))
+  for (const auto& index :
+       table.global_secondary_indexes.value_or(std::vector<GlobalSecondaryIndexDescription>()))
     ready = ready && index.index_status == IndexStatus::kActive;
   for (const auto& index : table.vector_indexes.value_or(std::vector<VectorIndexDescription>()))
     ready = ready && index.index_status == IndexStatus::kActive;
@@ -283,7 +302,8 @@ class Applying {
     for (int pause = 1;; pause = std::min(pause * 2, 1000)) {
       HF_TRY(std::optional<TableDescription> live, Describe());
       if (live && IsReady(*live)) return *std::move(live);
-      if (clock.NowMillis() > until) return Refuse("Unavailable", "the table " + table_.name + " does not become active");
+      if (clock.NowMillis() > until)
+        return Refuse("Unavailable", "the table " + table_.name + " does not become active");
       std::this_thread::sleep_for(std::chrono::milliseconds(pause));
     }
   }
@@ -328,15 +348,18 @@ class Applying {
 Status Runtime::CheckAbilities() const {
   StoreAbilities able = store_->abilities();
   auto refuse = [&](const std::string& what) {
-    return Refuse("Unavailable", store_->name() + " has no " + what + ", which the model " + model_->name + " needs");
+    return Refuse("Unavailable",
+                  store_->name() + " has no " + what + ", which the model " + model_->name + " needs");
   };
   for (const auto& table : model_->tables) {
     if (!table->vector_indexes.empty() && !able.vector_search) return refuse("vector search");
     for (const Index& index : table->indexes) {
-      if ((index.hash.size() > 1 || index.range.size() > 1) && !able.multi_attribute_keys) return refuse("index keys of several attributes");
+      if ((index.hash.size() > 1 || index.range.size() > 1) && !able.multi_attribute_keys)
+        return refuse("index keys of several attributes");
     }
   }
-  bool transacts = std::any_of(model_->entities.begin(), model_->entities.end(), [](const auto& entity) { return !entity->parents.empty(); });
+  bool transacts = std::any_of(model_->entities.begin(), model_->entities.end(),
+                               [](const auto& entity) { return !entity->parents.empty(); });
   if (transacts && !able.transactions) return refuse("transactions");
   return Ok{};
 }

@@ -38,7 +38,8 @@ InstantIn FindInstant(std::string_view key) {
   return {};
 }
 
-// Keys with one such text lie in one second: within it, and only within it, the order of keys is not that of time.
+// Keys with one such text lie in one second: within it, and only within it, the order of keys is not that of
+// time.
 std::string_view SecondOf(std::string_view key) {
   InstantIn found = FindInstant(key);
   return found.at == std::string_view::npos ? key : key.substr(0, found.at + 19);
@@ -62,11 +63,15 @@ bool IsTimed(const Step& step) {
   };
   for (const Entity* entity : step.returns) {
     for (const KeyPart& part : entity->key) {
-      if (step.index == nullptr && part.attribute.name == step.sort_key.name && has_instant(*entity, part.templates)) return true;
+      if (step.index == nullptr && part.attribute.name == step.sort_key.name &&
+          has_instant(*entity, part.templates))
+        return true;
     }
     for (const IndexKey& index : entity->indexes) {
       for (const KeyPart& part : index.parts) {
-        if (index.index == step.index && part.attribute.name == step.sort_key.name && has_instant(*entity, part.templates)) return true;
+        if (index.index == step.index && part.attribute.name == step.sort_key.name &&
+            has_instant(*entity, part.templates))
+          return true;
       }
     }
   }
@@ -94,7 +99,8 @@ Status Asking::BindTenant(AttributeMap* given) const {
   const std::string& tenant = runtime_.model().tenant;
   if (tenant.empty() || caller_.tenant.empty()) return Ok{};
   auto [at, fresh] = given->emplace(tenant, caller_.tenant);
-  if (!fresh && !(at->second == AttributeValue(caller_.tenant))) return Refuse("NotFound", "there is no such " + tenant);
+  if (!fresh && !(at->second == AttributeValue(caller_.tenant)))
+    return Refuse("NotFound", "there is no such " + tenant);
   return Ok{};
 }
 
@@ -130,10 +136,14 @@ Status Asking::BindParams(AttributeMap given) {
   for (const Attribute& param : pattern_.params) {
     auto at = given.find(param.name);
     if (at == given.end()) {
-      if (param.default_value) params_[param.name] = *param.default_value;
-      else if (param.default_from && param.default_from->source == Computed::Source::kUlid) params_[param.name] = runtime_.ulids_.Next();
-      else if (param.default_from && param.default_from->source == Computed::Source::kUuid) params_[param.name] = runtime_.random_.Uuid();
-      else if (param.required) check.Violate(param.name, "is required");
+      if (param.default_value)
+        params_[param.name] = *param.default_value;
+      else if (param.default_from && param.default_from->source == Computed::Source::kUlid)
+        params_[param.name] = runtime_.ulids_.Next();
+      else if (param.default_from && param.default_from->source == Computed::Source::kUuid)
+        params_[param.name] = runtime_.random_.Uuid();
+      else if (param.required)
+        check.Violate(param.name, "is required");
       continue;
     }
     ValueView value = *view.Find(param.name);
@@ -141,14 +151,16 @@ Status Asking::BindParams(AttributeMap given) {
     bool day = param.kind == Kind::kInstant && value.type() == Type::kString && ParseDate(value.payload());
     // The fields of a write are judged by the write.
     bool field = pattern_.writes() && param.kind != Kind::kInstant;
-    params_[param.name] = day || field ? at->second : value::ToAttributeValue(check.Accept(param, value, param.name, view));
+    params_[param.name] =
+        day || field ? at->second : value::ToAttributeValue(check.Accept(param, value, param.name, view));
     given.erase(at);
   }
   if (auto tenant = given.find(runtime_.model().tenant); tenant != given.end()) {
     params_[tenant->first] = tenant->second;
     given.erase(tenant);
   }
-  if (!caller_.tenant.empty() && !runtime_.model().tenant.empty()) params_[runtime_.model().tenant] = caller_.tenant;
+  if (!caller_.tenant.empty() && !runtime_.model().tenant.empty())
+    params_[runtime_.model().tenant] = caller_.tenant;
   for (const auto& [name, value] : given) check.Violate(name, "is no parameter of " + pattern_.id);
   if (!check.violations.empty()) return RefuseInput(check.violations);
   return Ok{};
@@ -166,7 +178,8 @@ Status Asking::ChooseCase() {
       auto value = Param(when.first);
       return value && ReadableValue(*value) == when.second;
     });
-    fits = fits && std::all_of(one.given.begin(), one.given.end(), [&](const std::string& name) { return Param(name).has_value(); });
+    fits = fits && std::all_of(one.given.begin(), one.given.end(),
+                               [&](const std::string& name) { return Param(name).has_value(); });
     if (!fits) continue;
     case_ = &one;
     return Ok{};
@@ -198,19 +211,23 @@ Result<std::optional<std::string>> Asking::Fill(const Template& pattern, Bound b
       int64_t millis = MillisOf(ValueView(FlatValue(*value))).value_or(0);
       if (day && bound == Bound::kUpper) millis += kDayMillis - 1;
       // Both spellings of the first and the last second lie between these.
-      if (bound == Bound::kUpper) value = FormatWholeSecond(millis);
-      else value = FormatInstant(bound == Bound::kLower ? millis - ((millis % 1000) + 1000) % 1000 : millis);
+      if (bound == Bound::kUpper)
+        value = FormatWholeSecond(millis);
+      else
+        value = FormatInstant(bound == Bound::kLower ? millis - ((millis % 1000) + 1000) % 1000 : millis);
     }
     std::string flat = FlatValue(*value);
     Template one;
     one.parts.push_back({"", part.name, part.as_date});
-    HF_TRY(std::optional<std::string> filled, Render(one, [&](std::string_view) { return std::optional<ValueView>(ValueView(flat)); }));
+    HF_TRY(std::optional<std::string> filled,
+           Render(one, [&](std::string_view) { return std::optional<ValueView>(ValueView(flat)); }));
     text += *filled;
   }
   return std::optional<std::string>(std::move(text));
 }
 
-Result<AttributeValue> Asking::FillKey(const KeyAttribute& attribute, const Template& pattern, Bound bound) const {
+Result<AttributeValue> Asking::FillKey(const KeyAttribute& attribute, const Template& pattern,
+                                       Bound bound) const {
   if (attribute.type != 'S') {
     auto value = Param(pattern.parts[0].name);
     if (!value) return RefuseField(pattern.parts[0].name, "is required");
@@ -240,13 +257,19 @@ Status Asking::AppendSort(const Step& step, ExpressionBuilder* builder) const {
     case Op::kBeginsWith: {
       HF_TRY(std::optional<std::string> prefix, Fill(sort.low, Bound::kExact, /*prefix=*/true));
       if (prefix->empty()) return Ok{};
-      builder->And().Text("begins_with(").Path(step.sort_key.name).Text(", ").Value(AttributeValue(*prefix)).Text(")");
+      builder->And()
+          .Text("begins_with(")
+          .Path(step.sort_key.name)
+          .Text(", ")
+          .Value(AttributeValue(*prefix))
+          .Text(")");
       return Ok{};
     }
     case Op::kBetween: {
       HF_TRY(AttributeValue low, FillKey(step.sort_key, sort.low, Bound::kLower));
       HF_TRY(AttributeValue high, FillKey(step.sort_key, sort.high, Bound::kUpper));
-      if (high.type() == Type::kString && high.AsText() < low.AsText()) return RefuseField("parameters", "the range ends before it begins");
+      if (high.type() == Type::kString && high.AsText() < low.AsText())
+        return RefuseField("parameters", "the range ends before it begins");
       builder->And().Path(step.sort_key.name).Text(" between ").Value(low).Text(" and ").Value(high);
       return Ok{};
     }
@@ -270,7 +293,8 @@ Result<Asking::Planned> Asking::PlanQuery(const Step& step) {
   request.key_condition_expression = builder.Take();
   for (const Condition& condition : step.filter) {
     std::vector<std::string> names = condition.Params();
-    bool missing = std::any_of(names.begin(), names.end(), [&](const std::string& name) { return !Param(name); });
+    bool missing =
+        std::any_of(names.begin(), names.end(), [&](const std::string& name) { return !Param(name); });
     if (missing) continue;  // an optional parameter that was not given
     builder.And();
     HF_CHECK_OK(AppendCondition(condition, params(), &builder));
@@ -312,7 +336,8 @@ Result<Asking::Planned> Asking::PlanKeys(const Step& step) {
     Item parameters;
     for (const auto& [name, value] : params_) {
       const Pattern* other = runtime_.model().FindPattern(step.for_each);
-      if (FindAttribute(other->params, name) != nullptr && step.bind.count(name) == 0) parameters.Set(name, value);
+      if (FindAttribute(other->params, name) != nullptr && step.bind.count(name) == 0)
+        parameters.Set(name, value);
     }
     page.limit = kPageMax;
     do {
@@ -353,13 +378,17 @@ Result<std::vector<std::string>> Asking::ExplainStep(const Step& step) {
   switch (step.form) {
     case Form::kQuery: return std::vector<std::string>{planned.text};
     case Form::kDeleteAll: return std::vector<std::string>{planned.text, "BatchWriteItem " + table.name};
-    case Form::kGet: return std::vector<std::string>{"GetItem " + table.name + " " + KeyTextOf(table, planned.keys[0]) + consistent};
+    case Form::kGet:
+      return std::vector<std::string>{"GetItem " + table.name + " " + KeyTextOf(table, planned.keys[0]) +
+                                      consistent};
     case Form::kBatchGet: {
       std::vector<std::string> lines;
       if (!step.for_each.empty()) {
         Asking other(&runtime_, caller_, *runtime_.model().FindPattern(step.for_each));
         AttributeMap parameters = params_;
-        std::erase_if(parameters, [&](const auto& p) { return FindAttribute(other.pattern_.params, p.first) == nullptr || step.bind.count(p.first) > 0; });
+        std::erase_if(parameters, [&](const auto& p) {
+          return FindAttribute(other.pattern_.params, p.first) == nullptr || step.bind.count(p.first) > 0;
+        });
         HF_CHECK_OK(other.Bind(Item(parameters)));
         HF_TRY(lines, other.Explain());
       }
@@ -385,7 +414,8 @@ Result<std::vector<std::string>> Asking::ExplainStep(const Step& step) {
     case Form::kUpdate:
     case Form::kDelete: {
       HF_TRY(std::vector<Item> keys, KeysOf(*step.returns[0], Item(params_)));
-      return std::vector<std::string>{(step.form == Form::kUpdate ? "UpdateItem " : "DeleteItem ") + table.name + " " + KeyTextOf(table, keys[0])};
+      return std::vector<std::string>{(step.form == Form::kUpdate ? "UpdateItem " : "DeleteItem ") +
+                                      table.name + " " + KeyTextOf(table, keys[0])};
     }
     case Form::kTransact: {
       std::string line = "TransactWriteItems";
@@ -417,7 +447,8 @@ Result<std::vector<std::string>> Asking::Explain() {
 
 std::optional<Record> Asking::Accept(const Step& step, Item item) const {
   const Entity* entity = runtime_.model().EntityOf(*step.table, item);
-  if (entity == nullptr || std::find(step.returns.begin(), step.returns.end(), entity) == step.returns.end()) return std::nullopt;
+  if (entity == nullptr || std::find(step.returns.begin(), step.returns.end(), entity) == step.returns.end())
+    return std::nullopt;
   if (runtime_.IsExpired(*step.table, item) || !runtime_.IsVisible(caller_, item)) return std::nullopt;
   for (const Condition& condition : step.keep) {
     if (!Holds(condition, item.flat(), params(), Absent::kFails)) return std::nullopt;
@@ -453,7 +484,8 @@ Status Asking::CheckOwner(const Step& step, const QueryRequest& query) {
   return runtime_.CheckOwner(caller_, entity, known);
 }
 
-Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* position, std::vector<Record>* out) {
+Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* position,
+                              std::vector<Record>* out) {
   const Step& step = *planned.step;
   HF_CHECK_OK(CheckOwner(step, planned.query));
   QueryRequest request = planned.query;
@@ -476,7 +508,8 @@ Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* pos
   using Op = SortCondition::Op;
   if (timed) {
     Op op = step.sort.op;
-    if (op == Op::kBetween || op == Op::kGreater || op == Op::kGreaterEqual) from = instant_of(step.sort.low, false);
+    if (op == Op::kBetween || op == Op::kGreater || op == Op::kGreaterEqual)
+      from = instant_of(step.sort.low, false);
     if (op == Op::kBetween) to = instant_of(step.sort.high, true);
     if (op == Op::kLess || op == Op::kLessEqual) to = instant_of(step.sort.low, op == Op::kLessEqual);
     if (from && op == Op::kGreater) ++*from;
@@ -622,7 +655,8 @@ Status Asking::RunKeys(const Planned& planned, std::vector<Record>* out) {
     BatchGetItemRequest request;
     KeysAndAttributes& wanted = request.request_items[step.table->name];
     size_t end = std::min(planned.keys.size(), begin + limits::kBatchGetKeysMax);
-    wanted.keys.assign(planned.keys.begin() + static_cast<ptrdiff_t>(begin), planned.keys.begin() + static_cast<ptrdiff_t>(end));
+    wanted.keys.assign(planned.keys.begin() + static_cast<ptrdiff_t>(begin),
+                       planned.keys.begin() + static_cast<ptrdiff_t>(end));
     if (step.consistent) wanted.consistent_read = true;
     for (int attempt = 1; !request.request_items.empty(); ++attempt) {
       auto got = runtime_.store_->Run(request);
@@ -647,12 +681,14 @@ Status Asking::RunKeys(const Planned& planned, std::vector<Record>* out) {
 std::string Asking::BoundTo() const {
   AttributeMap bound = params_;
   for (const auto& [name, computed] : pattern_.let) bound.erase(name);
-  return runtime_.model().name + "\n" + pattern_.id + "\n" + caller_.tenant + "\n" + std::string(Item(bound).flat());
+  return runtime_.model().name + "\n" + pattern_.id + "\n" + caller_.tenant + "\n" +
+         std::string(Item(bound).flat());
 }
 
 Status Asking::RunReads(const PageRequest& page, Answer* answer) {
   int64_t limit = page.limit.value_or(pattern_.limit);
-  if (limit < 1 || limit > static_cast<int64_t>(kPageMax)) return RefuseField("limit", "should be from 1 to 1000", std::to_string(limit));
+  if (limit < 1 || limit > static_cast<int64_t>(kPageMax))
+    return RefuseField("limit", "should be from 1 to 1000", std::to_string(limit));
   auto want = static_cast<size_t>(limit);
   Position position;
   if (!page.cursor.empty()) {
@@ -665,7 +701,8 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
   for (auto step = static_cast<size_t>(position.step); step < case_->steps.size() && !more; ++step) {
     if (answer->records.size() == read_until) {
       more = true;
-      position = Position{.step = static_cast<int64_t>(step), .start = {}, .after_millis = {}, .after_key = {}, .skip = 0};
+      position = Position{
+          .step = static_cast<int64_t>(step), .start = {}, .after_millis = {}, .after_key = {}, .skip = 0};
       break;
     }
     HF_TRY(Planned planned, Plan(case_->steps[step]));
@@ -681,7 +718,12 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
       }
       default: HF_CHECK_OK(RunKeys(planned, &answer->records));
     }
-    if (!more) position = Position{.step = static_cast<int64_t>(step) + 1, .start = {}, .after_millis = {}, .after_key = {}, .skip = 0};
+    if (!more)
+      position = Position{.step = static_cast<int64_t>(step) + 1,
+                          .start = {},
+                          .after_millis = {},
+                          .after_key = {},
+                          .skip = 0};
   }
   if (sorted) {
     auto key = [&](const Record& record) { return record.stored().Get(pattern_.sort); };
@@ -689,7 +731,8 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
       auto left = key(a);
       auto right = key(b);
       if (!left || !right) return left && !right;
-      if (left->type() == Type::kNumber && right->type() == Type::kNumber) return left->AsDouble() < right->AsDouble();
+      if (left->type() == Type::kNumber && right->type() == Type::kNumber)
+        return left->AsDouble() < right->AsDouble();
       return ReadableValue(*left) < ReadableValue(*right);
     });
     auto& records = answer->records;
@@ -751,7 +794,8 @@ Status Asking::RunWrite(const Step& step, Answer* answer) {
   const Entity& entity = *step.returns[0];
   HF_TRY(Item fields, WriteFields(entity));
   // To a tenant what is not there looks like what is somebody else's.
-  if (step.form == Form::kDelete) return runtime_.Delete(caller_, entity, fields, expected_, /*idempotent=*/caller_.tenant.empty());
+  if (step.form == Form::kDelete)
+    return runtime_.Delete(caller_, entity, fields, expected_, /*idempotent=*/caller_.tenant.empty());
   if (step.form == Form::kPut) {
     HF_TRY(Written written, runtime_.Create(caller_, entity.name, fields, Origin::kCaller));
     answer->records.push_back(std::move(written.record));
@@ -763,7 +807,8 @@ Status Asking::RunWrite(const Step& step, Answer* answer) {
     if (auto value = fields.Get(name)) key.Set(name, *value);
     fields.Remove(name);
   }
-  HF_TRY(Written written, runtime_.Patch(caller_, entity, key, fields, /*replace=*/false, expected_, step.where, params()));
+  HF_TRY(Written written,
+         runtime_.Patch(caller_, entity, key, fields, /*replace=*/false, expected_, step.where, params()));
   answer->records.push_back(std::move(written.record));
   answer->warnings = std::move(written.warnings);
   return Ok{};
@@ -777,10 +822,12 @@ Status Asking::RunPutAll(const Step& step, Answer* answer) {
   std::vector<Item> built;
   std::vector<TransactWriteItem> parents;
   for (size_t i = 0; i < items_.size(); ++i) {
-    if (items_[i].type() != Type::kMap) return RefuseField("items[" + std::to_string(i) + "]", "should be a map");
+    if (items_[i].type() != Type::kMap)
+      return RefuseField("items[" + std::to_string(i) + "]", "should be a map");
     HF_TRY(Item fields, runtime_.WithTenant(caller_, entity, Item(items_[i].AsMap())));
     HF_TRY(BuiltItem one, BuildNew(runtime_.model(), entity, fields, Origin::kCaller, sources));
-    HF_CHECK_OK(runtime_.AddParentChecks(entity, Record(&runtime_.model(), &entity, one.item).Fields(), {}, &parents));
+    HF_CHECK_OK(runtime_.AddParentChecks(entity, Record(&runtime_.model(), &entity, one.item).Fields(), {},
+                                         &parents));
     answer->warnings.insert(answer->warnings.end(), one.warnings.begin(), one.warnings.end());
     built.push_back(std::move(one.item));
   }
@@ -792,7 +839,9 @@ Status Asking::RunPutAll(const Step& step, Answer* answer) {
     request.consistent_read = true;
     auto got = runtime_.store_->Run(request);
     if (!got) return FromStore(got.error());
-    if (!got->item) return Refuse("NotFound", "the parent of an item is missing: " + KeyTextOf(*runtime_.model().TableNamed(request.table_name), request.key));
+    if (!got->item)
+      return Refuse("NotFound", "the parent of an item is missing: " +
+                                    KeyTextOf(*runtime_.model().TableNamed(request.table_name), request.key));
   }
   for (size_t begin = 0; begin < built.size(); begin += limits::kBatchWriteRequestsMax) {
     BatchWriteItemRequest request;
@@ -819,7 +868,8 @@ Status Asking::RunDeleteAll(const Step& step, Answer* answer) {
     for (Item& item : *page->items) {
       std::optional<Record> record = Accept(step, std::move(item));
       if (!record) continue;
-      batch.request_items[step.table->name].emplace_back().delete_request = DeleteRequest{KeyOf(*step.table, record->stored())};
+      batch.request_items[step.table->name].emplace_back().delete_request =
+          DeleteRequest{KeyOf(*step.table, record->stored())};
       answer->records.push_back(*std::move(record));
     }
     if (!batch.request_items.empty()) HF_CHECK_OK(runtime_.WriteBatch(std::move(batch)));
@@ -837,7 +887,8 @@ Status Asking::RunTransact(const Step& step, Answer* answer) {
     Item fields;
     for (const auto& [name, pattern] : write.set) {
       // A parameter alone keeps its type; one that was not given leaves the attribute out.
-      bool alone = pattern.parts.size() == 1 && pattern.parts[0].text.empty() && !pattern.parts[0].name.empty();
+      bool alone =
+          pattern.parts.size() == 1 && pattern.parts[0].text.empty() && !pattern.parts[0].name.empty();
       if (alone) {
         if (auto value = Param(pattern.parts[0].name)) fields.Set(name, *value);
         continue;
@@ -877,26 +928,32 @@ Status Runtime::WriteBatch(BatchWriteItemRequest request) {
   return Ok{};
 }
 
-Result<Answer> Runtime::Ask(const Caller& caller, std::string_view id, const Item& parameters, const PageRequest& page) {
+Result<Answer> Runtime::Ask(const Caller& caller, std::string_view id, const Item& parameters,
+                            const PageRequest& page) {
   const Pattern* pattern = model_->FindPattern(id);
-  if (pattern == nullptr) return Refuse("NotFound", "the model " + model_->name + " has no pattern " + std::string(id));
+  if (pattern == nullptr)
+    return Refuse("NotFound", "the model " + model_->name + " has no pattern " + std::string(id));
   Asking asking(this, caller, *pattern);
   HF_CHECK_OK(asking.Bind(parameters));
   return asking.Run(page);
 }
 
-Result<std::vector<std::string>> Runtime::Explain(const Caller& caller, std::string_view id, const Item& parameters) {
+Result<std::vector<std::string>> Runtime::Explain(const Caller& caller, std::string_view id,
+                                                  const Item& parameters) {
   const Pattern* pattern = model_->FindPattern(id);
-  if (pattern == nullptr) return Refuse("NotFound", "the model " + model_->name + " has no pattern " + std::string(id));
+  if (pattern == nullptr)
+    return Refuse("NotFound", "the model " + model_->name + " has no pattern " + std::string(id));
   Asking asking(this, caller, *pattern);
   HF_CHECK_OK(asking.Bind(parameters));
   return asking.Explain();
 }
 
 // A pattern of the moment: the first of the table and its indexes whose partition key can be made of `known`.
-Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const Item& known, const PageRequest& page) {
+Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const Item& known,
+                             const PageRequest& page) {
   Item with = known;
-  if (!caller.tenant.empty() && entity.Find(model_->tenant) != nullptr && !with.Has(model_->tenant)) with.Set(model_->tenant, caller.tenant);
+  if (!caller.tenant.empty() && entity.Find(model_->tenant) != nullptr && !with.Has(model_->tenant))
+    with.Set(model_->tenant, caller.tenant);
   auto serves = [&](const std::vector<KeyPart>& parts, size_t hash_count) {
     for (size_t i = 0; i < hash_count; ++i) {
       for (const std::string& name : parts[i].templates[0].Names()) {
@@ -914,7 +971,8 @@ Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const I
   const std::vector<KeyPart>* parts = nullptr;
   size_t hash_count = 1;
   bool one_a_partition = entity.key.size() == 1 || entity.key[1].templates[0].is_constant();
-  if (serves(entity.key, 1) && !(one_a_partition && entity.key[0].templates.size() == 1 && !entity.indexes.empty() && known.empty())) {
+  if (serves(entity.key, 1) &&
+      !(one_a_partition && entity.key[0].templates.size() == 1 && !entity.indexes.empty() && known.empty())) {
     parts = &entity.key;
   } else {
     for (const IndexKey& index : entity.indexes) {
@@ -928,11 +986,13 @@ Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const I
     std::string ways;
     for (const auto& one : model_->patterns) {
       for (const Case& c : one->cases) {
-        bool returns = !c.steps.empty() && std::find(c.steps[0].returns.begin(), c.steps[0].returns.end(), &entity) != c.steps[0].returns.end();
+        bool returns = !c.steps.empty() && std::find(c.steps[0].returns.begin(), c.steps[0].returns.end(),
+                                                     &entity) != c.steps[0].returns.end();
         if (returns && ways.find(one->id) == std::string::npos) ways += (ways.empty() ? "" : ", ") + one->id;
       }
     }
-    return RefuseField("parameters", "no key or index lists " + entity.name + " by what is given; it is found by " + ways);
+    return RefuseField("parameters",
+                       "no key or index lists " + entity.name + " by what is given; it is found by " + ways);
   }
   for (size_t i = 0; i < hash_count; ++i) {
     const Template* chosen = &(*parts)[i].templates[0];
@@ -944,7 +1004,8 @@ Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const I
     // As much of the sort key as is known, at least what tells the entity.
     step.sort.op = SortCondition::Op::kBeginsWith;
     step.sort.low = sort.templates[0];
-    if (sort.attribute.type != 'S' || sort.templates[0].parts[0].text.empty()) step.sort.op = SortCondition::Op::kNone;
+    if (sort.attribute.type != 'S' || sort.templates[0].parts[0].text.empty())
+      step.sort.op = SortCondition::Op::kNone;
   }
   for (const Attribute& attribute : entity.attributes) {
     Attribute param = attribute;
@@ -958,7 +1019,8 @@ Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const I
   return asking.Run(page);
 }
 
-Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, const Step& step, const AttributeMap& params) {
+Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, const Step& step,
+                                  const AttributeMap& params) {
   auto wanted = params.find(step.memory_by);
   if (wanted == params.end()) return RefuseField(step.memory_by, "is required");
   bool filled = false;
@@ -973,7 +1035,8 @@ Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, 
   auto at = memory.items.find(ReadableValue(wanted->second));
   if (at == memory.items.end()) return answer;
   for (const auto& [key, item] : at->second) {
-    if (!IsExpired(*memory.entity->table, item) && IsVisible(caller, item)) answer.records.emplace_back(model_.get(), memory.entity, item);
+    if (!IsExpired(*memory.entity->table, item) && IsVisible(caller, item))
+      answer.records.emplace_back(model_.get(), memory.entity, item);
   }
   return answer;
 }
@@ -988,7 +1051,9 @@ Status Runtime::RefreshMemory(const Pattern& pattern, const Step& step) {
     HF_TRY(Answer answer, Ask(Caller(), step.memory_from, Item(), page));
     for (const Record& record : answer.records) {
       auto by = record.stored().Get(memory.by);
-      if (by) memory.items[ReadableValue(*by)].emplace(KeyOf(*memory.entity->table, record.stored()).flat(), record.stored());
+      if (by)
+        memory.items[ReadableValue(*by)].emplace(KeyOf(*memory.entity->table, record.stored()).flat(),
+                                                 record.stored());
     }
     page.cursor = answer.cursor;
   } while (!page.cursor.empty());

@@ -14,7 +14,8 @@ namespace holdfast::model {
 
 class Asking {
  public:
-  Asking(Runtime* runtime, const Caller& caller, const Pattern& pattern) : runtime_(*runtime), caller_(caller), pattern_(pattern) {}
+  Asking(Runtime* runtime, const Caller& caller, const Pattern& pattern)
+      : runtime_(*runtime), caller_(caller), pattern_(pattern) {}
 
   // Checks the parameters and decides for a case. First.
   Status Bind(const Item& parameters);

@@ -85,7 +85,8 @@ ValueView ValueCheck::Keep(const AttributeValue& value) {
   return Keep(FlatValue(value));
 }
 
-ValueView ValueCheck::Accept(const Attribute& attribute, ValueView in, const std::string& path, MapView siblings) {
+ValueView ValueCheck::Accept(const Attribute& attribute, ValueView in, const std::string& path,
+                             MapView siblings) {
   Shape shape = ShapeOf(attribute, siblings);
   ValueView out = in;
   if (!IsOfStoredType(attribute.kind, in.type())) {
@@ -136,7 +137,8 @@ ValueCheck::Shape ValueCheck::ShapeOf(const Attribute& attribute, MapView siblin
   return {nullptr, nullptr, FindAttribute(schema->fields, attribute.schema_field)};
 }
 
-void ValueCheck::CheckBounds(const Attribute& attribute, double size, std::string_view what, const std::string& path) {
+void ValueCheck::CheckBounds(const Attribute& attribute, double size, std::string_view what,
+                             const std::string& path) {
   if (attribute.min && size < *attribute.min)
     Violate(path, "should " + std::string(what) + " at least " + Numeral(*attribute.min), Numeral(size));
   if (attribute.max && size > *attribute.max)
@@ -151,15 +153,19 @@ ValueView ValueCheck::Text(const Attribute& attribute, ValueView in, const std::
   std::string_view text = in.payload();
   if (attribute.kind == Kind::kUuid && !IsUuid(text)) Warn(path, "is no lower-case UUID: " + Shown(in));
   if (attribute.kind == Kind::kUlid && !base::IsUlid(text)) Warn(path, "is no ULID: " + Shown(in));
-  if (attribute.kind == Kind::kDate && !ParseDate(text)) Violate(path, "should be a date like 2026-02-04", Shown(in));
+  if (attribute.kind == Kind::kDate && !ParseDate(text))
+    Violate(path, "should be a date like 2026-02-04", Shown(in));
   if (!attribute.choices.empty() &&
       std::find(attribute.choices.begin(), attribute.choices.end(), text) == attribute.choices.end()) {
     std::string list;
     for (const std::string& choice : attribute.choices) list += (list.empty() ? "" : ", ") + choice;
-    if (attribute.open_choices) Warn(path, "is none of the known values " + list + ": " + Shown(in));
-    else Violate(path, "should be one of " + list, Shown(in));
+    if (attribute.open_choices)
+      Warn(path, "is none of the known values " + list + ": " + Shown(in));
+    else
+      Violate(path, "should be one of " + list, Shown(in));
   }
-  CheckBounds(attribute, static_cast<double>(attribute.min || attribute.max ? CharacterCount(text) : 0), "have a length of", path);
+  CheckBounds(attribute, static_cast<double>(attribute.min || attribute.max ? CharacterCount(text) : 0),
+              "have a length of", path);
   if (attribute.compiled && !std::regex_match(text.begin(), text.end(), *attribute.compiled))
     Violate(path, "should match " + attribute.pattern, Shown(in));
   return in;
@@ -179,7 +185,8 @@ ValueView ValueCheck::Instant(const Attribute& attribute, ValueView in, const st
   }
   int64_t seconds = 0;
   if (in.type() == Type::kNumber && in.number().ToInt64(&seconds)) return in;
-  if (millis && mode_ == Mode::kWrite) return Keep(AttributeValue((*millis - ((*millis % 1000) + 1000) % 1000) / 1000));
+  if (millis && mode_ == Mode::kWrite)
+    return Keep(AttributeValue((*millis - ((*millis % 1000) + 1000) % 1000) / 1000));
   Violate(path, "should be Unix seconds or an instant", Shown(in));
   return in;
 }
@@ -201,7 +208,8 @@ ValueView ValueCheck::List(const Attribute& attribute, ValueView in, const std::
   bool changed = false;
   for (uint32_t i = 0; i < elements.size(); ++i) {
     ValueView element = in.element(i);
-    ValueView out = Accept(*attribute.items, element, path + "[" + std::to_string(i) + "]", MapView(Item().flat()));
+    ValueView out =
+        Accept(*attribute.items, element, path + "[" + std::to_string(i) + "]", MapView(Item().flat()));
     changed = changed || out.bytes().data() != element.bytes().data();
     written.push_back(out);
   }
@@ -224,14 +232,18 @@ ValueView ValueCheck::Vector(const Attribute& attribute, ValueView in, const std
       sound = element.type() == Type::kNumber && value::FitsFloat(element.payload());
       zero = zero && sound && element.number().is_zero();
     }
-    if (!sound) Violate(path, wrong, in.entries().size() == count ? "" : std::to_string(in.entries().size()) + " elements");
-    else if (zero) Violate(path, "should not be all zeros");
+    if (!sound)
+      Violate(path, wrong,
+              in.entries().size() == count ? "" : std::to_string(in.entries().size()) + " elements");
+    else if (zero)
+      Violate(path, "should not be all zeros");
     return in;
   }
   // Base64 of little-endian floats, as text or as bytes.
   std::string bytes;
   if (in.type() == Type::kBinary) bytes = in.payload();
-  bool read = in.type() == Type::kBinary || (in.type() == Type::kString && base::DecodeBase64(in.payload(), &bytes));
+  bool read =
+      in.type() == Type::kBinary || (in.type() == Type::kString && base::DecodeBase64(in.payload(), &bytes));
   if (!read || bytes.size() != count * sizeof(float)) {
     Violate(path, wrong + ", or Base64 of that many little-endian floats");
     return in;
@@ -252,8 +264,8 @@ ValueView ValueCheck::Vector(const Attribute& attribute, ValueView in, const std
   return Vector(attribute, list, path);
 }
 
-ValueView ValueCheck::Map(const std::vector<Attribute>& fields, const std::vector<model::Check>& checks, ValueView in,
-                          const std::string& path) {
+ValueView ValueCheck::Map(const std::vector<Attribute>& fields, const std::vector<model::Check>& checks,
+                          ValueView in, const std::string& path) {
   MapView map = in.map();
   std::vector<value::Attribute> written;
   bool changed = false;
@@ -299,12 +311,16 @@ ValueView ValueCheck::Map(const std::vector<Attribute>& fields, const std::vecto
   return out;
 }
 
-void ValueCheck::CheckConditions(const std::vector<model::Check>& checks, MapView map, const std::string& path) {
+void ValueCheck::CheckConditions(const std::vector<model::Check>& checks, MapView map,
+                                 const std::string& path) {
   for (const model::Check& check : checks) {
     if (Holds(check.condition, map.bytes(), kNoParams, Absent::kPasses)) continue;
-    if (check.only_warns) Warn(path, "does not hold: " + check.condition.text);
-    else if (path.empty()) violations.push_back({"item", "should hold: " + check.condition.text, "", Violation::Kind::kRule});
-    else Violate(path, "should hold: " + check.condition.text);
+    if (check.only_warns)
+      Warn(path, "does not hold: " + check.condition.text);
+    else if (path.empty())
+      violations.push_back({"item", "should hold: " + check.condition.text, "", Violation::Kind::kRule});
+    else
+      Violate(path, "should hold: " + check.condition.text);
   }
 }
 

@@ -26,8 +26,10 @@ class ValueCheck {
   };
   ValueCheck(const Model& model, Mode mode) : model_(model), mode_(mode) {}
 
-  // The value to be written for `in`. With violations it is whatever was given. `siblings` is the map around it.
-  value::ValueView Accept(const Attribute& attribute, value::ValueView in, const std::string& path, value::MapView siblings);
+  // The value to be written for `in`. With violations it is whatever was given. `siblings` is the map around
+  // it.
+  value::ValueView Accept(const Attribute& attribute, value::ValueView in, const std::string& path,
+                          value::MapView siblings);
   void CheckConditions(const std::vector<Check>& checks, value::MapView map, const std::string& path);
 
   void Violate(const std::string& path, std::string rule, std::string got = {});
@@ -45,8 +47,8 @@ class ValueCheck {
   value::ValueView Number(const Attribute& attribute, value::ValueView in, const std::string& path);
   value::ValueView List(const Attribute& attribute, value::ValueView in, const std::string& path);
   value::ValueView Vector(const Attribute& attribute, value::ValueView in, const std::string& path);
-  value::ValueView Map(const std::vector<Attribute>& fields, const std::vector<Check>& checks, value::ValueView in,
-                       const std::string& path);
+  value::ValueView Map(const std::vector<Attribute>& fields, const std::vector<Check>& checks,
+                       value::ValueView in, const std::string& path);
   void CheckBounds(const Attribute& attribute, double size, std::string_view what, const std::string& path);
   // The schema of the attribute, if it has one: fields and checks.
   struct Shape {

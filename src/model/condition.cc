@@ -17,8 +17,8 @@ using Type = AttributeValue::Type;
 // --- reading ---
 
 bool IsPathChar(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '[' || c == ']' ||
-         c == ':';
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.' || c == '[' ||
+         c == ']' || c == ':';
 }
 
 class Parser {
@@ -87,14 +87,15 @@ class Parser {
     if (Take("missing")) return condition.op = Op::kMissing, condition;
     if (Take("in")) return condition.op = Op::kIn, List(std::move(condition));
     if (Take("not in")) return condition.op = Op::kNotIn, List(std::move(condition));
-    static constexpr std::array<std::pair<std::string_view, Op>, 8> kInfix{{{"<>", Op::kNotEqual},
-                                                                            {"<=", Op::kLessEqual},
-                                                                            {">=", Op::kGreaterEqual},
-                                                                            {"<", Op::kLess},
-                                                                            {">", Op::kGreater},
-                                                                            {"=", Op::kEqual},
-                                                                            {"contains", Op::kContains},
-                                                                            {"begins_with", Op::kBeginsWith}}};
+    static constexpr std::array<std::pair<std::string_view, Op>, 8> kInfix{
+        {{"<>", Op::kNotEqual},
+         {"<=", Op::kLessEqual},
+         {">=", Op::kGreaterEqual},
+         {"<", Op::kLess},
+         {">", Op::kGreater},
+         {"=", Op::kEqual},
+         {"contains", Op::kContains},
+         {"begins_with", Op::kBeginsWith}}};
     for (const auto& [token, op] : kInfix) {
       if (!Take(token)) continue;
       condition.op = op;
@@ -146,7 +147,8 @@ class Parser {
     }
     char first = rest_.front();
     if (first == '\'' || first == '{') return Delimited(first == '{' ? '}' : '\'');
-    size_t end = static_cast<size_t>(std::find_if_not(rest_.begin(), rest_.end(), IsPathChar) - rest_.begin());
+    size_t end =
+        static_cast<size_t>(std::find_if_not(rest_.begin(), rest_.end(), IsPathChar) - rest_.begin());
     if (end == 0) return Unexpected();
     std::string word(rest_.substr(0, end));
     rest_.remove_prefix(end);
@@ -281,7 +283,8 @@ class Asker {
 
   static bool Unique(const std::vector<AttributeValue>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
-      if (std::find(values.begin() + static_cast<ptrdiff_t>(i) + 1, values.end(), values[i]) != values.end()) return false;
+      if (std::find(values.begin() + static_cast<ptrdiff_t>(i) + 1, values.end(), values[i]) != values.end())
+        return false;
     }
     return true;
   }
@@ -317,7 +320,8 @@ class Asker {
 
   static bool Contains(const AttributeValue& whole, const AttributeValue& part) {
     switch (whole.type()) {
-      case Type::kString: return part.type() == Type::kString && whole.AsText().find(part.AsText()) != std::string::npos;
+      case Type::kString:
+        return part.type() == Type::kString && whole.AsText().find(part.AsText()) != std::string::npos;
       case Type::kList: {
         const auto& list = whole.AsList();
         return std::find(list.begin(), list.end(), part) != list.end();
@@ -333,7 +337,8 @@ class Asker {
   bool Compare(const Condition& condition) const {
     std::vector<AttributeValue> left = Values(condition.left);
     std::vector<AttributeValue> right = Values(condition.right[0]);
-    if (left.size() != 1 || right.size() != 1) return absent_ == Absent::kPasses || condition.op == Op::kNotEqual;
+    if (left.size() != 1 || right.size() != 1)
+      return absent_ == Absent::kPasses || condition.op == Op::kNotEqual;
     const AttributeValue& a = left[0];
     const AttributeValue& b = right[0];
     std::optional<int> order = Order(a, b);

@@ -56,8 +56,8 @@ Result<Condition> ParseCondition(std::string_view text);
 // The value of a parameter, or nothing.
 using ParamValues = std::function<std::optional<AttributeValue>(std::string_view name)>;
 
-// How a comparison with something absent ends. A filter drops the item, as DynamoDB's do; a check passes it: what
-// must be there says so itself.
+// How a comparison with something absent ends. A filter drops the item, as DynamoDB's do; a check passes it:
+// what must be there says so itself.
 enum class Absent : uint8_t { kFails, kPasses };
 
 // Whether `item`, the flat form of a map, fulfils it. Instants of either spelling compare as instants.

@@ -35,8 +35,8 @@ std::string CursorCodec::Signature(std::string_view payload, std::string_view bo
   text.append(bound_to).append(payload);
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()), reinterpret_cast<const unsigned char*>(text.data()),
-       text.size(), digest, &size);
+  HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &size);
   return std::string(reinterpret_cast<const char*>(digest), kSignatureBytes);
 }
 
@@ -60,7 +60,8 @@ Result<Position> CursorCodec::Decode(std::string_view cursor, std::string_view b
   std::replace(text.begin(), text.end(), '_', '/');
   while (text.size() % 4 != 0) text.push_back('=');
   std::string bytes;
-  if (cursor.size() > kCursorBytesMax || !base::DecodeBase64(text, &bytes) || bytes.size() <= kSignatureBytes) return BadCursor();
+  if (cursor.size() > kCursorBytesMax || !base::DecodeBase64(text, &bytes) || bytes.size() <= kSignatureBytes)
+    return BadCursor();
   std::string payload = bytes.substr(kSignatureBytes);
   std::string expected = Signature(payload, bound_to);
   if (CRYPTO_memcmp(expected.data(), bytes.data(), kSignatureBytes) != 0) return BadCursor();

@@ -1,7 +1,7 @@
 // Cursors: where the next page of a pattern begins, in a form that callers can keep but not make.
 //
-// A cursor is bound to the pattern and the parameters it came from: base64url of the position and an HMAC over it
-// and what it is bound to.
+// A cursor is bound to the pattern and the parameters it came from: base64url of the position and an HMAC
+// over it and what it is bound to.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@
 namespace holdfast::model {
 
 struct Position {
-  int64_t step = 0;              // of a union
-  std::optional<Item> start;     // ExclusiveStartKey
+  int64_t step = 0;           // of a union
+  std::optional<Item> start;  // ExclusiveStartKey
   // Of results in order of time: the last one given, and where its second began.
   std::optional<int64_t> after_millis;
   std::string after_key;

@@ -36,7 +36,8 @@ void RequireAbsent(const Table& table, Request* request) {
 
 Error AlreadyExists(const Entity& entity, const Item& item) {
   std::string id = IdOf(entity, Record(nullptr, &entity, item).Fields());
-  return Refuse("AlreadyExists", "there is a " + entity.name + " already: " + id, {{"entity", entity.name}, {"id", id}});
+  return Refuse("AlreadyExists", "there is a " + entity.name + " already: " + id,
+                {{"entity", entity.name}, {"id", id}});
 }
 
 bool SameVersion(const AttributeValue& a, const AttributeValue& b) {
@@ -96,26 +97,32 @@ Result<std::shared_ptr<Embedder>> Runtime::EmbedderFor(const Attribute& attribut
 
 Result<AttributeValue> Runtime::Reveal(const Record& record, std::string_view name, std::string_view role) {
   const Attribute* attribute = record.entity() == nullptr ? nullptr : record.entity()->Find(name);
-  if (attribute == nullptr || attribute->kind != Kind::kEncrypted) return RefuseField(std::string(name), "is no encrypted attribute");
+  if (attribute == nullptr || attribute->kind != Kind::kEncrypted)
+    return RefuseField(std::string(name), "is no encrypted attribute");
   if (attribute->revealed_to.empty() || role != attribute->revealed_to)
-    return Refuse("Forbidden", std::string(name) + " is revealed to the role " + attribute->revealed_to + " only");
+    return Refuse("Forbidden",
+                  std::string(name) + " is revealed to the role " + attribute->revealed_to + " only");
   auto sealed = TextOf(record.stored(), name);
   if (!sealed) return AttributeValue();
   if (!options_.master_keys) return Refuse("NotConfigured", "no master key is configured: pass --key-file");
   Item fields = record.Fields();
-  HF_TRY(std::string context, SealContext(*record.entity(), *attribute, [&](std::string_view part) { return MapView(fields).Find(part); }));
+  HF_TRY(std::string context, SealContext(*record.entity(), *attribute,
+                                          [&](std::string_view part) { return MapView(fields).Find(part); }));
   HF_TRY(std::string plaintext, Unseal(*options_.master_keys, *sealed, context));
   return AttributeValue(std::move(plaintext));
 }
 
 Status Runtime::MayWrite(const Caller& caller, const Entity& entity, bool changes) const {
-  if (entity.append_only && changes) return Refuse("Forbidden", entity.name + " is append-only: it is neither changed nor deleted");
-  if (entity.command_only && !caller.administrator) return Refuse("Forbidden", entity.name + " is written by commands only");
+  if (entity.append_only && changes)
+    return Refuse("Forbidden", entity.name + " is append-only: it is neither changed nor deleted");
+  if (entity.command_only && !caller.administrator)
+    return Refuse("Forbidden", entity.name + " is written by commands only");
   return Ok{};
 }
 
 Result<Item> Runtime::WithTenant(const Caller& caller, const Entity& entity, const Item& fields) const {
-  if (caller.tenant.empty() || model_->tenant.empty() || entity.Find(model_->tenant) == nullptr) return fields;
+  if (caller.tenant.empty() || model_->tenant.empty() || entity.Find(model_->tenant) == nullptr)
+    return fields;
   auto given = TextOf(fields, model_->tenant);
   if (given && *given != caller.tenant) return NotFound(entity, IdOf(entity, fields));
   Item with = fields;
@@ -149,7 +156,8 @@ Result<Item> Runtime::ParentKey(const Parent& parent, const Item& item) const {
 Status Runtime::CheckOwner(const Caller& caller, const Entity& entity, const Item& known) {
   if (caller.tenant.empty() || model_->tenant.empty() || entity.parents.empty()) return Ok{};
   std::vector<std::string> inputs = entity.KeyInputs();
-  if (std::find(inputs.begin(), inputs.end(), model_->tenant) != inputs.end()) return Ok{};  // the key itself says whose
+  if (std::find(inputs.begin(), inputs.end(), model_->tenant) != inputs.end())
+    return Ok{};  // the key itself says whose
   const Parent& parent = entity.parents[0];
   const Entity& parent_entity = *model_->FindEntity(parent.entity);
   if (parent_entity.Find(model_->tenant) == nullptr) return Ok{};
@@ -221,12 +229,14 @@ Result<Record> Runtime::Get(const Caller& caller, const Entity& entity, const It
 
 // --- creating ---
 
-// What else a new item's transaction must check: that its parents are there and that the same instant does not
-// stand there in the other spelling.
+// What else a new item's transaction must check: that its parents are there and that the same instant does
+// not stand there in the other spelling.
 Status Runtime::AddChecksOfNew(const Entity& entity, const Item& item, const std::vector<Item>& written,
                                std::vector<TransactWriteItem>* actions) const {
   std::vector<std::string> inputs = entity.KeyInputs();
-  bool timed = std::any_of(inputs.begin(), inputs.end(), [&](const std::string& name) { return entity.Find(name)->kind == Kind::kInstant; });
+  bool timed = std::any_of(inputs.begin(), inputs.end(), [&](const std::string& name) {
+    return entity.Find(name)->kind == Kind::kInstant;
+  });
   if (entity.parents.empty() && !timed) return Ok{};
   Item fields = Record(model_.get(), &entity, item).Fields();
   HF_CHECK_OK(AddParentChecks(entity, fields, written, actions));
@@ -241,7 +251,8 @@ Status Runtime::AddChecksOfNew(const Entity& entity, const Item& item, const std
   return Ok{};
 }
 
-// Why a transaction was cancelled. An action that wanted something absent found it; one that wanted a parent did not.
+// Why a transaction was cancelled. An action that wanted something absent found it; one that wanted a parent
+// did not.
 Error Runtime::CancelledBecause(const Error& error, const std::vector<TransactWriteItem>& actions) const {
   if (error.code() != ErrorCode::kTransactionCanceled || error.detail() == nullptr) return FromStore(error);
   const auto& reasons = error.detail()->reasons;
@@ -253,12 +264,15 @@ Error Runtime::CancelledBecause(const Error& error, const std::vector<TransactWr
     const Table& table = *model_->TableNamed(table_name);
     const Entity* entity = model_->EntityOf(table, item);
     bool wanted_absent = !check || check->condition_expression.starts_with("attribute_not_exists");
-    if (entity == nullptr) return Refuse(wanted_absent ? "AlreadyExists" : "NotFound", "an item of " + table_name + " stood in the way");
+    if (entity == nullptr)
+      return Refuse(wanted_absent ? "AlreadyExists" : "NotFound",
+                    "an item of " + table_name + " stood in the way");
     if (wanted_absent) return AlreadyExists(*entity, item);
     return NotFound(*entity, IdOf(*entity, Record(model_.get(), entity, item).Fields()));
   }
   for (const CancellationReason& reason : reasons) {
-    if (reason.code == "TransactionConflict") return Error(ErrorCode::kTransactionConflict, reason.message.value_or("conflict"));
+    if (reason.code == "TransactionConflict")
+      return Error(ErrorCode::kTransactionConflict, reason.message.value_or("conflict"));
     if (reason.code == "ValidationError") return FromStore(ValidationError(reason.message.value_or("")));
   }
   return FromStore(error);
@@ -307,7 +321,8 @@ Status Runtime::Patiently(const std::function<Status()>& write) {
   }
 }
 
-Result<Written> Runtime::Create(const Caller& caller, std::string_view name, const Item& fields, Origin origin) {
+Result<Written> Runtime::Create(const Caller& caller, std::string_view name, const Item& fields,
+                                Origin origin) {
   HF_TRY(const Entity* entity, EntityNamed(name));
   HF_CHECK_OK(MayWrite(caller, *entity, /*changes=*/false));
   HF_TRY(Item with, WithTenant(caller, *entity, fields));
@@ -324,11 +339,15 @@ void Runtime::Pause(int attempt) {
   std::this_thread::sleep_for(std::chrono::milliseconds(random_.Below(uint64_t{4} << attempt) + 1));
 }
 
-Status Runtime::WriteChange(const Entity& entity, const Item& stored, const BuiltChange& change, const Expected& expected,
-                            const std::vector<Condition>& where, const ParamValues& params) {
+Status Runtime::WriteChange(const Entity& entity, const Item& stored, const BuiltChange& change,
+                            const Expected& expected, const std::vector<Condition>& where,
+                            const ParamValues& params) {
   ExpressionBuilder builder;
   for (size_t i = 0; i < change.set.size(); ++i) {
-    builder.Text(i == 0 ? "SET " : ", ").Path(change.set[i]).Text(" = ").Value(*change.item.Get(change.set[i]));
+    builder.Text(i == 0 ? "SET " : ", ")
+        .Path(change.set[i])
+        .Text(" = ")
+        .Value(*change.item.Get(change.set[i]));
   }
   for (size_t i = 0; i < change.removed.size(); ++i) {
     builder.Text(i == 0 ? (change.set.empty() ? "REMOVE " : " REMOVE ") : ", ").Path(change.removed[i]);
@@ -340,15 +359,22 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
   if (!change.from_state.empty()) {
     if (!entity.machine->field.empty()) fixed.insert(entity.machine->field);
     for (const State& state : entity.machine->states) {
-      if (state.when) fixed.merge([&] { auto names = state.when->Attributes(); return std::set<std::string>(names.begin(), names.end()); }());
+      if (state.when)
+        fixed.merge([&] {
+          auto names = state.when->Attributes();
+          return std::set<std::string>(names.begin(), names.end());
+        }());
     }
   }
   const Attribute* version = entity.version.empty() ? nullptr : entity.Find(entity.version);
-  if (version != nullptr && (version->kind == Kind::kNumber || expected.version)) fixed.insert(entity.version);
+  if (version != nullptr && (version->kind == Kind::kNumber || expected.version))
+    fixed.insert(entity.version);
   for (const std::string& name : fixed) {
     auto old = stored.Get(name);
-    if (old) builder.And().Path(name).Text(" = ").Value(*old);
-    else builder.And().Text("attribute_not_exists(").Path(name).Text(")");
+    if (old)
+      builder.And().Path(name).Text(" = ").Value(*old);
+    else
+      builder.And().Text("attribute_not_exists(").Path(name).Text(")");
   }
   for (const Condition& condition : where) {
     builder.And();
@@ -368,7 +394,8 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
       return std::find(change.set.begin(), change.set.end(), bind.second) != change.set.end();
     });
   });
-  if (moves_parent) HF_CHECK_OK(AddParentChecks(entity, Record(model_.get(), &entity, change.item).Fields(), {}, &actions));
+  if (moves_parent)
+    HF_CHECK_OK(AddParentChecks(entity, Record(model_.get(), &entity, change.item).Fields(), {}, &actions));
   if (actions.empty()) {
     UpdateItemRequest request;
     request.table_name = std::move(action.table_name);
@@ -389,7 +416,9 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
   if (done) return Ok{};
   if (done.error().code() == ErrorCode::kTransactionCanceled && done.error().detail() != nullptr) {
     const CancellationReason& last = done.error().detail()->reasons.back();
-    if (last.code == "None") return NotFound(*model_->FindEntity(entity.parents[0].entity), "that this " + entity.name + " would belong to");
+    if (last.code == "None")
+      return NotFound(*model_->FindEntity(entity.parents[0].entity),
+                      "that this " + entity.name + " would belong to");
     if (last.code == "ConditionalCheckFailed") {
       auto detail = std::make_shared<ErrorDetail>();
       detail->item = last.item;
@@ -399,8 +428,9 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
   return done.error();
 }
 
-Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, const Item& changes, bool replace,
-                                   const Expected& expected, const std::vector<Condition>& where, const ParamValues& params,
+Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, const Item& changes,
+                                   bool replace, const Expected& expected,
+                                   const std::vector<Condition>& where, const ParamValues& params,
                                    bool* try_again) {
   if (expected.version) {
     if (entity.version.empty()) return RefuseField("expectedVersion", entity.name + " has no version");
@@ -410,22 +440,26 @@ Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, con
   Sources sources = MakeSources();
   HF_TRY(BuiltChange change, BuildChange(*model_, entity, stored, changes, replace, sources));
   Record record(model_.get(), &entity, change.item);
-  if (change.set.empty() && change.removed.empty()) return Written{std::move(record), std::move(change.warnings)};
+  if (change.set.empty() && change.removed.empty())
+    return Written{std::move(record), std::move(change.warnings)};
   Status done = WriteChange(entity, stored, change, expected, where, params);
   if (done) {
     NoteWrite(entity, change.item, /*deleted=*/false);
     return Written{std::move(record), std::move(change.warnings)};
   }
   if (done.error().code() != ErrorCode::kConditionalCheckFailed) {
-    *try_again = done.error().code() == ErrorCode::kTransactionCanceled || done.error().code() == ErrorCode::kTransactionConflict;
+    *try_again = done.error().code() == ErrorCode::kTransactionCanceled ||
+                 done.error().code() == ErrorCode::kTransactionConflict;
     return FromStore(done.error());
   }
   // The item that stood in the way tells why.
   const ErrorDetail* detail = done.error().detail();
-  if (detail == nullptr || !detail->item) return NotFound(entity, IdOf(entity, Record(model_.get(), &entity, stored).Fields()));
+  if (detail == nullptr || !detail->item)
+    return NotFound(entity, IdOf(entity, Record(model_.get(), &entity, stored).Fields()));
   const Item& current = *detail->item;
   if (!change.from_state.empty() && StateOf(*entity.machine, current) != change.from_state)
-    return RefuseMove(*entity.machine, IdOf(entity, stored), StateOf(*entity.machine, current), change.to_state);
+    return RefuseMove(*entity.machine, IdOf(entity, stored), StateOf(*entity.machine, current),
+                      change.to_state);
   for (const Condition& condition : where) {
     if (!Holds(condition, current.flat(), params, Absent::kFails)) return VersionConflict(entity, current);
   }
@@ -434,10 +468,12 @@ Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, con
   return Refuse("Conflict", entity.name + " is being changed by others");
 }
 
-Result<Written> Runtime::Patch(const Caller& caller, const Entity& entity, const Item& key, const Item& changes, bool replace,
-                               const Expected& expected, const std::vector<Condition>& where, const ParamValues& params) {
+Result<Written> Runtime::Patch(const Caller& caller, const Entity& entity, const Item& key,
+                               const Item& changes, bool replace, const Expected& expected,
+                               const std::vector<Condition>& where, const ParamValues& params) {
   HF_CHECK_OK(MayWrite(caller, entity, /*changes=*/true));
-  if (auto tenant = TextOf(changes, model_->tenant); tenant && !caller.tenant.empty() && *tenant != caller.tenant)
+  if (auto tenant = TextOf(changes, model_->tenant);
+      tenant && !caller.tenant.empty() && *tenant != caller.tenant)
     return NotFound(entity, IdOf(entity, key));
   for (int attempt = 1;; ++attempt) {
     HF_TRY(Item stored, Load(caller, entity, key, /*consistent=*/true));
@@ -448,7 +484,8 @@ Result<Written> Runtime::Patch(const Caller& caller, const Entity& entity, const
   }
 }
 
-Result<Written> Runtime::Put(const Caller& caller, std::string_view name, const Item& fields, const Expected& expected) {
+Result<Written> Runtime::Put(const Caller& caller, std::string_view name, const Item& fields,
+                             const Expected& expected) {
   HF_TRY(const Entity* entity, EntityNamed(name));
   static const ParamValues kNone = [](std::string_view) { return std::nullopt; };
   if (!expected.version) {
@@ -459,7 +496,8 @@ Result<Written> Runtime::Put(const Caller& caller, std::string_view name, const 
   return Patch(caller, *entity, with, fields, /*replace=*/true, expected, {}, kNone);
 }
 
-Status Runtime::Delete(const Caller& caller, const Entity& entity, const Item& key, const Expected& expected, bool idempotent) {
+Status Runtime::Delete(const Caller& caller, const Entity& entity, const Item& key, const Expected& expected,
+                       bool idempotent) {
   HF_CHECK_OK(MayWrite(caller, entity, /*changes=*/true));
   Result<Item> stored = Load(caller, entity, key, /*consistent=*/true);
   if (!stored) {
@@ -485,7 +523,8 @@ Status Runtime::Delete(const Caller& caller, const Entity& entity, const Item& k
     return Ok{};
   }
   if (done.error().code() != ErrorCode::kConditionalCheckFailed) return FromStore(done.error());
-  if (done.error().detail() != nullptr && done.error().detail()->item) return VersionConflict(entity, *done.error().detail()->item);
+  if (done.error().detail() != nullptr && done.error().detail()->item)
+    return VersionConflict(entity, *done.error().detail()->item);
   return idempotent ? OkStatus() : Status(NotFound(entity, IdOf(entity, key)));
 }
 

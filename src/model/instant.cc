@@ -32,7 +32,8 @@ std::optional<int64_t> TakeDay(std::string_view* rest) {
   if (!month || !TakeChar(rest, '-')) return std::nullopt;
   auto day = TakeDigits(rest, 2);
   if (!day) return std::nullopt;
-  std::chrono::year_month_day date{std::chrono::year(*year), std::chrono::month(static_cast<unsigned>(*month)),
+  std::chrono::year_month_day date{std::chrono::year(*year),
+                                   std::chrono::month(static_cast<unsigned>(*month)),
                                    std::chrono::day(static_cast<unsigned>(*day))};
   if (!date.ok()) return std::nullopt;
   return std::chrono::sys_days(date).time_since_epoch().count() * kDayMillis;
@@ -87,8 +88,8 @@ Moment Split(int64_t millis) {
     --days;
   }
   std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
-  return {static_cast<int>(date.year()), static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-          rest};
+  return {static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+          static_cast<unsigned>(date.day()), rest};
 }
 
 void PutDigits(char* at, int64_t value, int count) {

@@ -24,7 +24,8 @@ Status AppendKeyText(const Template::Part& part, ValueView value, std::string* o
   switch (value.type()) {
     case Type::kString: {
       std::string_view text = value.payload();
-      if (text.empty() || text.find('#') != std::string_view::npos) return RefuseField(part.name, KeyProblem(text), Shown(value));
+      if (text.empty() || text.find('#') != std::string_view::npos)
+        return RefuseField(part.name, KeyProblem(text), Shown(value));
       if (part.as_date) {
         auto millis = ParseInstant(text);
         if (!millis) return RefuseField(part.name, "should be an instant", Shown(value));
@@ -47,7 +48,10 @@ bool IsMissing(const std::optional<ValueView>& value) {
 class Draft {
  public:
   Draft(const Model& model, const Entity& entity, const Sources& sources)
-      : entity_(entity), sources_(sources), check(model, ValueCheck::Mode::kWrite), values_(entity.attributes.size()) {}
+      : entity_(entity),
+        sources_(sources),
+        check(model, ValueCheck::Mode::kWrite),
+        values_(entity.attributes.size()) {}
 
   std::optional<ValueView> Find(std::string_view name) const {
     const Attribute* attribute = entity_.Find(name);
@@ -64,7 +68,8 @@ class Draft {
     if (attribute.default_value) {
       // Defaults pass the same checks: a map's fields have defaults of their own.
       Item nothing;
-      At(attribute) = check.Accept(attribute, check.Keep(*attribute.default_value), attribute.name, MapView(nothing));
+      At(attribute) =
+          check.Accept(attribute, check.Keep(*attribute.default_value), attribute.name, MapView(nothing));
     } else if (attribute.default_from) {
       At(attribute) = Made(attribute, *attribute.default_from);
     }
@@ -92,7 +97,8 @@ class Draft {
   Status EmbedTexts(const std::set<std::string>* changed) {
     for (const Attribute& attribute : entity_.attributes) {
       if (attribute.embed_from.empty()) continue;
-      bool stale = changed != nullptr && changed->count(attribute.embed_from) > 0 && changed->count(attribute.name) == 0;
+      bool stale = changed != nullptr && changed->count(attribute.embed_from) > 0 &&
+                   changed->count(attribute.name) == 0;
       if (!IsMissing(At(attribute)) && !stale) continue;
       auto text = Find(attribute.embed_from);
       if (IsMissing(text) || text->type() != Type::kString) continue;
@@ -129,18 +135,22 @@ class Draft {
   }
 
  private:
-  size_t Index(const Attribute* attribute) const { return static_cast<size_t>(attribute - entity_.attributes.data()); }
+  size_t Index(const Attribute* attribute) const {
+    return static_cast<size_t>(attribute - entity_.attributes.data());
+  }
 
   std::optional<ValueView> Made(const Attribute& attribute, const Computed& computed) {
     switch (computed.source) {
       case Computed::Source::kUuid: return check.Keep(AttributeValue(sources_.random->Uuid()));
       case Computed::Source::kUlid: return check.Keep(AttributeValue(sources_.ulids->Next()));
-      case Computed::Source::kNow: return check.Keep(TimeValue(attribute.kind, sources_.now_millis + computed.shift_seconds * 1000));
+      case Computed::Source::kNow:
+        return check.Keep(TimeValue(attribute.kind, sources_.now_millis + computed.shift_seconds * 1000));
       case Computed::Source::kAttribute: break;
     }
     auto source = Find(computed.attribute);
     if (IsMissing(source)) return std::nullopt;
-    bool time = attribute.kind == Kind::kInstant || attribute.kind == Kind::kDate || attribute.kind == Kind::kEpoch;
+    bool time =
+        attribute.kind == Kind::kInstant || attribute.kind == Kind::kDate || attribute.kind == Kind::kEpoch;
     if (!time) return source;
     auto millis = MillisOf(*source);
     if (!millis) return std::nullopt;  // the source itself is refused
@@ -150,12 +160,15 @@ class Draft {
   Status Seal(const Attribute& attribute) {
     ValueView value = *At(attribute);
     std::string plaintext;
-    if (value.type() == Type::kString) plaintext = value.payload();
-    else json::AppendPlain(value, &plaintext);
+    if (value.type() == Type::kString)
+      plaintext = value.payload();
+    else
+      json::AppendPlain(value, &plaintext);
     HF_TRY(std::string context, SealContext(entity_, attribute, known()));
     if (!sources_.seal) {
-      return Refuse("NotConfigured", attribute.name + " is encrypted, and no master key is configured: make one with "
-                                     "`holdfast keys create FILE` and pass --key-file FILE");
+      return Refuse("NotConfigured", attribute.name +
+                                         " is encrypted, and no master key is configured: make one with "
+                                         "`holdfast keys create FILE` and pass --key-file FILE");
     }
     HF_TRY(std::string sealed, sources_.seal(plaintext, context));
     At(attribute) = check.Keep(AttributeValue(std::move(sealed)));
@@ -180,7 +193,8 @@ std::vector<ModelWarning> WarningsOf(const ValueCheck& check) {
 
 // Whether callers leave this attribute to the model.
 bool IsManaged(const Entity& entity, const Attribute& attribute) {
-  return attribute.always.has_value() || (attribute.name == entity.version && attribute.kind == Kind::kNumber);
+  return attribute.always.has_value() ||
+         (attribute.name == entity.version && attribute.kind == Kind::kNumber);
 }
 
 void RefuseUnknown(const Entity& entity, MapView fields, ValueCheck* check) {
@@ -192,7 +206,8 @@ void RefuseUnknown(const Entity& entity, MapView fields, ValueCheck* check) {
     for (const IndexKey& index : entity.indexes) {
       for (const KeyPart& part : index.parts) derived = derived || part.attribute.name == name;
     }
-    check->Violate(name, derived ? "is derived by the model and cannot be set" : "is no field of " + entity.name);
+    check->Violate(name,
+                   derived ? "is derived by the model and cannot be set" : "is no field of " + entity.name);
   }
 }
 
@@ -305,7 +320,8 @@ std::string StateOf(const Machine& machine, const Item& item) {
   return {};
 }
 
-Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item& fields, Origin origin, const Sources& sources) {
+Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item& fields, Origin origin,
+                           const Sources& sources) {
   MapView given(fields);
   Draft draft(model, entity, sources);
   const Machine* machine = entity.machine;
@@ -350,8 +366,8 @@ Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item&
   return built;
 }
 
-Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored, const Item& changes,
-                                bool replace, const Sources& sources) {
+Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored,
+                                const Item& changes, bool replace, const Sources& sources) {
   MapView old(stored);
   MapView given(changes);
   Draft draft(model, entity, sources);
@@ -376,16 +392,21 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
     }
     if (in_key || attribute.immutable) {
       // Saying again what is so changes nothing.
-      if (change && !IsMissing(change) && !replace && (!attribute.stored || (before && *before == *change))) continue;
-      if (change && !replace) draft.check.Violate(attribute.name, in_key ? "is part of the key and cannot change" : "cannot change");
+      if (change && !IsMissing(change) && !replace && (!attribute.stored || (before && *before == *change)))
+        continue;
+      if (change && !replace)
+        draft.check.Violate(attribute.name,
+                            in_key ? "is part of the key and cannot change" : "cannot change");
       continue;
     }
     bool drop = change ? change->type() == Type::kNull : replace;
-    if (change && !drop) draft.Take(attribute, *change, given.Find(attribute.schema_by) ? given : old);
+    if (change && !drop)
+      draft.Take(attribute, *change, given.Find(attribute.schema_by) ? given : old);
     else if (drop) {
       draft.At(attribute).reset();
       if (replace) draft.TakeDefault(attribute);
-    } else continue;
+    } else
+      continue;
     touched.insert(attribute.name);
   }
   RefuseUnknown(entity, given, &draft.check);
@@ -435,7 +456,8 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
       put(part.attribute.name, value);
       for (std::string& name : inputs) {
         const Attribute* attribute = entity.Find(name);
-        bool fixed = attribute->immutable || std::find(key_inputs.begin(), key_inputs.end(), name) != key_inputs.end();
+        bool fixed =
+            attribute->immutable || std::find(key_inputs.begin(), key_inputs.end(), name) != key_inputs.end();
         if (changed.count(name) == 0 && !fixed) built.relied_on.push_back(std::move(name));
       }
     }
@@ -532,14 +554,17 @@ Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
     if (!IsMissing(value) && attribute.always && attribute.always->source == Computed::Source::kAttribute) {
       auto source = item.Find(attribute.always->attribute);
       auto base = source ? MillisOf(*source) : std::nullopt;
-      if (base && MillisOf(*value) != MillisOf(ValueView(FlatValue(TimeValue(attribute.kind, *base + attribute.always->shift_seconds * 1000)))))
+      if (base && MillisOf(*value) != MillisOf(ValueView(FlatValue(TimeValue(
+                                          attribute.kind, *base + attribute.always->shift_seconds * 1000)))))
         check.Warn(attribute.name, "is not what the model computes");
     }
     if (!IsMissing(value)) continue;
     if (attribute.required && !attribute.stored) continue;
     // What the model fills in by itself, other writers may have left out.
-    if (attribute.required && (attribute.always || attribute.default_from || attribute.default_value)) check.Warn(attribute.name, "is missing");
-    else if (attribute.required) check.Violate(attribute.name, "is required");
+    if (attribute.required && (attribute.always || attribute.default_from || attribute.default_value))
+      check.Warn(attribute.name, "is missing");
+    else if (attribute.required)
+      check.Violate(attribute.name, "is required");
   }
   auto judge_key = [&](const KeyPart& part, bool required) {
     auto value = item.Find(part.attribute.name);
@@ -563,7 +588,9 @@ Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
       }
       fits = fits || agrees;
     }
-    if (!fits) check.Violate(part.attribute.name, "is not what the model makes of the item's attributes", Shown(*value));
+    if (!fits)
+      check.Violate(part.attribute.name, "is not what the model makes of the item's attributes",
+                    Shown(*value));
   };
   for (const KeyPart& part : entity.key) judge_key(part, true);
   for (const IndexKey& index : entity.indexes) {
@@ -612,8 +639,10 @@ Item Record::Fields() const {
       writer.String(text->second);
     } else if (value && value->type() != value::Type::kNull) {
       writer.Name(attribute.name);
-      if (attribute.kind == model::Kind::kEncrypted) writer.Bool(true);
-      else writer.Copy(*value);
+      if (attribute.kind == model::Kind::kEncrypted)
+        writer.Bool(true);
+      else
+        writer.Copy(*value);
     } else if (attribute.default_value) {
       made.push_back(model::FlatValue(*attribute.default_value));
       writer.Name(attribute.name);

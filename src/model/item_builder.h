@@ -38,13 +38,14 @@ struct BuiltItem {
   std::vector<ModelWarning> warnings;
 };
 
-Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item& fields, Origin origin, const Sources& sources);
+Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item& fields, Origin origin,
+                           const Sources& sources);
 
-// A stored item with changes, and what differs. `changes` with NULL remove. With `replace` whatever a caller may
-// set and is not among `changes` is removed or gets its default again.
+// A stored item with changes, and what differs. `changes` with NULL remove. With `replace` whatever a caller
+// may set and is not among `changes` is removed or gets its default again.
 struct BuiltChange {
   Item item;
-  std::vector<std::string> set;      // attributes of `item` to write
+  std::vector<std::string> set;  // attributes of `item` to write
   std::vector<std::string> removed;
   // Attributes whose stored values the new index keys were made from: they must not have changed meanwhile.
   std::vector<std::string> relied_on;
@@ -52,8 +53,8 @@ struct BuiltChange {
   std::string from_state;  // empty: no state machine, or its state stays
   std::string to_state;
 };
-Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored, const Item& changes,
-                                bool replace, const Sources& sources);
+Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored,
+                                const Item& changes, bool replace, const Sources& sources);
 
 // The value of an attribute, or nothing.
 using Known = std::function<std::optional<value::ValueView>(std::string_view name)>;
@@ -65,7 +66,8 @@ Item KeyOf(const Table& table, const Item& stored);
 // "id 5f0c…" for messages.
 std::string IdOf(const Entity& entity, const Item& known);
 
-// What the envelope of an encrypted attribute is bound to: the attributes that the model names, else table and key.
+// What the envelope of an encrypted attribute is bound to: the attributes that the model names, else table
+// and key.
 Result<std::string> SealContext(const Entity& entity, const Attribute& attribute, const Known& known);
 
 std::string StateOf(const Machine& machine, const Item& item);

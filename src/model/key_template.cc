@@ -38,9 +38,13 @@ std::vector<Stretch> Stretches(const Template& pattern) {
 
 bool CanCollide(const Stretch& a, const Stretch& b) {
   if (!a.open && !b.open) return a.head == b.head;
-  auto starts_alike = [](std::string_view x, std::string_view y) { return x.starts_with(y) || y.starts_with(x); };
+  auto starts_alike = [](std::string_view x, std::string_view y) {
+    return x.starts_with(y) || y.starts_with(x);
+  };
   auto ends_alike = [](std::string_view x, std::string_view y) { return x.ends_with(y) || y.ends_with(x); };
-  if (!a.open) return a.head.size() > b.head.size() + b.tail.size() && a.head.starts_with(b.head) && a.head.ends_with(b.tail);
+  if (!a.open)
+    return a.head.size() > b.head.size() + b.tail.size() && a.head.starts_with(b.head) &&
+           a.head.ends_with(b.tail);
   if (!b.open) return CanCollide(b, a);
   return starts_alike(a.head, b.head) && ends_alike(a.tail, b.tail);
 }
@@ -96,7 +100,8 @@ std::optional<std::map<std::string, std::string>> Match(const Template& pattern,
     text.remove_prefix(part.text.size());
     if (part.name.empty()) continue;
     // A value ends where the next text begins; at a '#' in any case.
-    std::string_view next = i + 1 < pattern.parts.size() ? std::string_view(pattern.parts[i + 1].text) : std::string_view();
+    std::string_view next =
+        i + 1 < pattern.parts.size() ? std::string_view(pattern.parts[i + 1].text) : std::string_view();
     size_t end = std::min(next.empty() ? text.size() : text.find(next), text.find('#'));
     end = std::min(end, text.size());
     if (end == 0) return std::nullopt;

@@ -1,4 +1,5 @@
-// Key templates: "EVENT#{createdAt}#{id}". Text with attributes in braces, made into a key and read back from it.
+// Key templates: "EVENT#{createdAt}#{id}". Text with attributes in braces, made into a key and read back from
+// it.
 //
 // A value that goes into a template never holds '#', which is what makes reading back possible.
 #pragma once
@@ -33,7 +34,8 @@ using Templates = std::vector<Template>;
 
 Result<Template> ParseTemplate(std::string_view text);
 
-// The values in `text` by name, or nothing when it was not made from `pattern`. Days of instants are left out.
+// The values in `text` by name, or nothing when it was not made from `pattern`. Days of instants are left
+// out.
 std::optional<std::map<std::string, std::string>> Match(const Template& pattern, std::string_view text);
 
 // Whether some text could come from both.

@@ -150,7 +150,8 @@ class Loader {
     return std::nullopt;
   }
   AttributeValue Value(const YAML::Node& node) {
-    if (node.IsScalar()) return node.Tag() == "!" ? AttributeValue(node.Scalar()) : ParsePlainScalar(node.Scalar());
+    if (node.IsScalar())
+      return node.Tag() == "!" ? AttributeValue(node.Scalar()) : ParsePlainScalar(node.Scalar());
     if (node.IsSequence()) {
       std::vector<AttributeValue> elements;
       for (const auto& element : node) elements.push_back(Value(element));
@@ -170,21 +171,25 @@ class Loader {
 
   void ReadTop(const At& top) {
     if (!top.node.IsMap()) return Problem(top, "a model is a map that begins with `model: <name>`");
-    OnlyKeys(top, {"model", "version", "title", "options", "tenancy", "common", "tables", "schemas", "entities",
-                   "patterns", "machines"});
+    OnlyKeys(top, {"model", "version", "title", "options", "tenancy", "common", "tables", "schemas",
+                   "entities", "patterns", "machines"});
     model_->file = file_;
     model_->name = top["model"].text();
     if (model_->name.empty()) Problem(top, "has no `model: <name>`");
-    static const std::set<std::string> kReserved{"models", "sessions",    "work",     "agents",  "dead-letters",
-                                                 "connect", "connections", "commands", "transact"};
+    static const std::set<std::string> kReserved{"models",      "sessions",     "work",
+                                                 "agents",      "dead-letters", "connect",
+                                                 "connections", "commands",     "transact"};
     if (kReserved.count(model_->name) > 0) Problem(top["model"], "the name " + model_->name + " is reserved");
     model_->version = Integer(top["version"], 1, 1, 1'000'000);
     model_->title = top["title"] ? top["title"].text() : model_->name;
     model_->stage = options_.stage;
-    EachEntry(top["options"], [&](const std::string& name, const At& at) { model_->options[name] = Flag(at, false); });
+    EachEntry(top["options"],
+              [&](const std::string& name, const At& at) { model_->options[name] = Flag(at, false); });
     for (const auto& [name, value] : options_.options) {
-      if (auto known = model_->options.find(name); known != model_->options.end()) known->second = value;
-      else Problem(top["options"] ? top["options"] : top, "has no option " + name);
+      if (auto known = model_->options.find(name); known != model_->options.end())
+        known->second = value;
+      else
+        Problem(top["options"] ? top["options"] : top, "has no option " + name);
     }
     OnlyKeys(top["tenancy"], {"attribute"});
     model_->tenant = top["tenancy"]["attribute"].text();
@@ -194,7 +199,8 @@ class Loader {
     EachEntry(top["schemas"], [&](const std::string& name, const At& at) { ReadSchema(name, at); });
     common_ = ReadAttributes(top["common"]);
     EachEntry(top["entities"], [&](const std::string& name, const At& at) { ReadEntity(name, at); });
-    EachEntry(top["entities"], [&](const std::string& name, const At& at) { ReadParents(name, at["parent"]); });
+    EachEntry(top["entities"],
+              [&](const std::string& name, const At& at) { ReadParents(name, at["parent"]); });
     EachEntry(top["machines"], [&](const std::string& name, const At& at) { ReadMachine(name, at); });
     EachEntry(top["patterns"], [&](const std::string& name, const At& at) { ReadPattern(name, at); });
     for (const auto& [name, place] : schemas_named_) {
@@ -234,19 +240,24 @@ class Loader {
     if (table->key.empty() || table->key.size() > 2) Problem(at, "needs a key of one or two attributes");
     table->type_attribute = at["type_attribute"].text();
     table->ttl = at["ttl"].text();
-    EachEntry(at["indexes"], [&](const std::string& name, const At& index) { ReadIndex(name, index, table.get()); });
+    EachEntry(at["indexes"],
+              [&](const std::string& name, const At& index) { ReadIndex(name, index, table.get()); });
     EachEntry(at["vectors"],
               [&](const std::string& name, const At& index) { ReadVectorIndex(name, index, table.get()); });
     std::string enforce = at["enforce"] ? at["enforce"].text() : "off";
-    if (enforce == "warn") table->enforce = Enforce::kWarn;
-    else if (enforce == "strict") table->enforce = Enforce::kStrict;
-    else if (enforce != "off" && enforce != "false") Problem(at["enforce"], "should be off, warn or strict");
+    if (enforce == "warn")
+      table->enforce = Enforce::kWarn;
+    else if (enforce == "strict")
+      table->enforce = Enforce::kStrict;
+    else if (enforce != "off" && enforce != "false")
+      Problem(at["enforce"], "should be off, warn or strict");
     At more = at["template"];
     OnlyKeys(more, {"region", "pitr", "sse", "tags"});
     table->region = more["region"].text();
     table->point_in_time_recovery = Flag(more["pitr"], false);
     table->encryption = Flag(more["sse"], false);
-    EachEntry(more["tags"], [&](const std::string& name, const At& value) { table->tags[name] = value.text(); });
+    EachEntry(more["tags"],
+              [&](const std::string& name, const At& value) { table->tags[name] = value.text(); });
     if (model_->TableNamed(table->name) != nullptr) Problem(at, "another table is called " + table->name);
     model_->tables.push_back(std::move(table));
   }
@@ -265,13 +276,15 @@ class Loader {
     if (!index.scopes.empty()) {
       const Index* scoped = table->FindIndex(index.scopes);
       if (scoped == nullptr) return Problem(at["scopes"], "no index that stands before this one");
-      if (model_->tenant.empty()) return Problem(at["scopes"], "only a model with `tenancy` can scope an index");
+      if (model_->tenant.empty())
+        return Problem(at["scopes"], "only a model with `tenancy` can scope an index");
       index.hash = scoped->hash;
       index.hash.push_back({model_->tenant, 'S'});
       index.range = scoped->range;
     } else if (at["key"]) {
       std::vector<KeyAttribute> key = ReadKeyAttributes(at["key"]);
-      if (key.empty() || key.size() > 2) return Problem(at["key"], "needs one or two attributes; use hash and range for more");
+      if (key.empty() || key.size() > 2)
+        return Problem(at["key"], "needs one or two attributes; use hash and range for more");
       index.hash = {key[0]};
       if (key.size() == 2) index.range = {key[1]};
     } else {
@@ -309,7 +322,8 @@ class Loader {
     }
     At settings = at["settings"];
     if (settings["m"]) index.m = Integer(settings["m"], 16, 2, 128);
-    if (settings["ef_construction"]) index.ef_construction = Integer(settings["ef_construction"], 200, 8, 4096);
+    if (settings["ef_construction"])
+      index.ef_construction = Integer(settings["ef_construction"], 200, 8, 4096);
     index.filters = ReadKeyAttributes(at["filters"]);
     table->vector_indexes.push_back(std::move(index));
   }
@@ -318,7 +332,9 @@ class Loader {
 
   std::vector<Attribute> ReadAttributes(const At& at) {
     std::vector<Attribute> attributes;
-    EachEntry(at, [&](const std::string& name, const At& line) { attributes.push_back(ReadAttribute(name, line)); });
+    EachEntry(at, [&](const std::string& name, const At& line) {
+      attributes.push_back(ReadAttribute(name, line));
+    });
     SortByName(&attributes);
     return attributes;
   }
@@ -342,15 +358,21 @@ class Loader {
     OnlyKeys(at, {"type", "default", "always", "min", "max", "pattern", "fields", "items", "schema", "stored",
                   "immutable", "context", "revealed_to", "embed", "description", "checks"});
     // Fields alone make a map, items a list.
-    if (at["type"]) Take(at["type"], ParseAttributeLine(at["type"].text(), attribute));
-    else if (at["fields"]) attribute->kind = Kind::kMap, attribute->required = true;
-    else if (at["items"]) attribute->kind = Kind::kList, attribute->required = true;
-    else Problem(at, "has no `type`");
+    if (at["type"])
+      Take(at["type"], ParseAttributeLine(at["type"].text(), attribute));
+    else if (at["fields"])
+      attribute->kind = Kind::kMap, attribute->required = true;
+    else if (at["items"])
+      attribute->kind = Kind::kList, attribute->required = true;
+    else
+      Problem(at, "has no `type`");
     attribute->description = at["description"].text();
     if (at["default"]) {
       std::string text = at["default"].text();
-      if (text.ends_with("()")) attribute->default_from = Take(at["default"], ParseComputed(text));
-      else attribute->default_value = Value(at["default"].node);
+      if (text.ends_with("()"))
+        attribute->default_from = Take(at["default"], ParseComputed(text));
+      else
+        attribute->default_value = Value(at["default"].node);
     }
     if (at["always"]) attribute->always = Take(at["always"], ParseComputed(at["always"].text()));
     attribute->min = Decimal(at["min"]);
@@ -358,7 +380,8 @@ class Loader {
     if (at["pattern"]) {
       attribute->pattern = at["pattern"].text();
       try {
-        attribute->compiled = std::make_shared<const std::regex>(attribute->pattern, std::regex::ECMAScript | std::regex::optimize);
+        attribute->compiled = std::make_shared<const std::regex>(
+            attribute->pattern, std::regex::ECMAScript | std::regex::optimize);
       } catch (const std::regex_error& e) {
         Problem(at["pattern"], "no regular expression: " + std::string(e.what()));
       }
@@ -394,9 +417,12 @@ class Loader {
 
   void CheckAttribute(const Attribute& attribute) {
     auto problem = [&](const std::string& what) { Problem(attribute.place, what); };
-    if (!attribute.context.empty() && attribute.kind != Kind::kEncrypted) problem("only an encrypted attribute has a context");
-    if (!attribute.embed_from.empty() && attribute.kind != Kind::kVector) problem("only a vector has an `embed`");
-    if (attribute.always && (attribute.default_value || attribute.default_from)) problem("has both `always` and a default");
+    if (!attribute.context.empty() && attribute.kind != Kind::kEncrypted)
+      problem("only an encrypted attribute has a context");
+    if (!attribute.embed_from.empty() && attribute.kind != Kind::kVector)
+      problem("only a vector has an `embed`");
+    if (attribute.always && (attribute.default_value || attribute.default_from))
+      problem("has both `always` and a default");
     if (attribute.has_fields && attribute.kind != Kind::kMap) problem("only a map has `fields`");
     if (attribute.items && attribute.kind != Kind::kList) problem("only a list has `items`");
     if (attribute.default_value && !attribute.choices.empty() && !attribute.open_choices) {
@@ -406,7 +432,8 @@ class Loader {
     }
     for (const auto& computed : {attribute.always, attribute.default_from}) {
       if (!computed) continue;
-      bool time = attribute.kind == Kind::kInstant || attribute.kind == Kind::kDate || attribute.kind == Kind::kEpoch;
+      bool time =
+          attribute.kind == Kind::kInstant || attribute.kind == Kind::kDate || attribute.kind == Kind::kEpoch;
       bool id = computed->source == Computed::Source::kUuid || computed->source == Computed::Source::kUlid;
       if (computed->source == Computed::Source::kNow && !time) problem("now() makes a ts, date or epoch");
       if (id && StoredType(attribute.kind) != "S") problem("an id is a text");
@@ -444,7 +471,8 @@ class Loader {
   std::vector<Condition> ReadConditions(const At& at) {
     std::vector<Condition> conditions;
     EachElement(at, [&](const At& element) {
-      if (auto condition = Take(element, ParseCondition(element.text()))) conditions.push_back(*std::move(condition));
+      if (auto condition = Take(element, ParseCondition(element.text())))
+        conditions.push_back(*std::move(condition));
     });
     return conditions;
   }
@@ -452,8 +480,8 @@ class Loader {
   // --- entities ---
 
   void ReadEntity(const std::string& name, const At& at) {
-    OnlyKeys(at, {"id", "title", "table", "type", "key", "indexes", "parent", "version", "flags", "attributes",
-                  "checks", "overlaps", "defaults"});
+    OnlyKeys(at, {"id", "title", "table", "type", "key", "indexes", "parent", "version", "flags",
+                  "attributes", "checks", "overlaps", "defaults"});
     auto entity = std::make_unique<Entity>();
     entity->name = name;
     entity->id = at["id"].text();
@@ -462,7 +490,8 @@ class Loader {
     Unique(&ids_, entity->id, at);
     entity->type = at["type"] ? at["type"].text() : name;
     entity->table = at["table"] ? model_->FindTable(at["table"].text()) : model_->tables[0].get();
-    if (entity->table == nullptr) return Problem(at["table"], "no table of this model: " + at["table"].text());
+    if (entity->table == nullptr)
+      return Problem(at["table"], "no table of this model: " + at["table"].text());
     if (!at["table"] && model_->tables.size() > 1) Problem(at, "says no `table`, and the model has several");
 
     entity->attributes = ReadAttributes(at["attributes"]);
@@ -474,9 +503,12 @@ class Loader {
     ReadKey(at, entity.get());
     ReadIndexKeys(at, entity.get());
     for (const std::string& flag : Texts(at["flags"])) {
-      if (flag == "append_only") entity->append_only = true;
-      else if (flag == "command_only") entity->command_only = true;
-      else Problem(at["flags"], "unknown flag " + flag + "; known are append_only and command_only");
+      if (flag == "append_only")
+        entity->append_only = true;
+      else if (flag == "command_only")
+        entity->command_only = true;
+      else
+        Problem(at["flags"], "unknown flag " + flag + "; known are append_only and command_only");
     }
     entity->version = at["version"].text();
     if (!entity->version.empty()) {
@@ -547,8 +579,10 @@ class Loader {
           complete = false;
         }
       }
-      if (complete) entity->indexes.push_back(std::move(key));
-      else if (templates && index.scopes.empty()) Problem(templates, "does not say all keys of the index " + index.name);
+      if (complete)
+        entity->indexes.push_back(std::move(key));
+      else if (templates && index.scopes.empty())
+        Problem(templates, "does not say all keys of the index " + index.name);
     }
   }
 
@@ -561,11 +595,16 @@ class Loader {
           Problem(at, "the template names {" + piece.name + "}, which is no attribute of " + entity.name);
           continue;
         }
-        if (attribute->kind == Kind::kEncrypted) Problem(at, "an encrypted attribute cannot be part of a key: " + piece.name);
+        if (attribute->kind == Kind::kEncrypted)
+          Problem(at, "an encrypted attribute cannot be part of a key: " + piece.name);
         std::string_view stored = StoredType(attribute->kind);
-        if (stored != "S" && stored != "N" && stored != "B") Problem(at, "an attribute of type " + std::string(KindName(attribute->kind)) + " cannot be part of a key: " + piece.name);
-        if (piece.as_date && attribute->kind != Kind::kInstant) Problem(at, "{" + piece.name + ":date} needs an attribute of type ts");
-        bool filled = attribute->required || attribute->default_value || attribute->default_from || attribute->always;
+        if (stored != "S" && stored != "N" && stored != "B")
+          Problem(at, "an attribute of type " + std::string(KindName(attribute->kind)) +
+                          " cannot be part of a key: " + piece.name);
+        if (piece.as_date && attribute->kind != Kind::kInstant)
+          Problem(at, "{" + piece.name + ":date} needs an attribute of type ts");
+        bool filled =
+            attribute->required || attribute->default_value || attribute->default_from || attribute->always;
         if (primary && !filled && &pattern == &part.templates.back())
           Problem(at, "the key needs " + piece.name + ", which is optional");
       }
@@ -577,12 +616,14 @@ class Loader {
       for (const auto& computed : {attribute.always, attribute.default_from}) {
         if (!computed || computed->source != Computed::Source::kAttribute) continue;
         if (entity.Find(computed->attribute) == nullptr)
-          Problem(attribute.place, "computed from " + computed->attribute + ", which is no attribute of " + entity.name);
+          Problem(attribute.place,
+                  "computed from " + computed->attribute + ", which is no attribute of " + entity.name);
       }
       if (!attribute.schema_by.empty() && entity.Find(attribute.schema_by) == nullptr)
         Problem(attribute.place, "the schema is named by " + attribute.schema_by + ", which is no attribute");
       for (const std::string& name : attribute.context) {
-        if (entity.Find(name) == nullptr) Problem(attribute.place, "the context names " + name + ", which is no attribute");
+        if (entity.Find(name) == nullptr)
+          Problem(attribute.place, "the context names " + name + ", which is no attribute");
       }
       if (!attribute.embed_from.empty() && entity.Find(attribute.embed_from) == nullptr)
         Problem(attribute.place, "embedded from " + attribute.embed_from + ", which is no attribute");
@@ -601,7 +642,8 @@ class Loader {
     for (const VectorIndex& index : entity.table->vector_indexes) {
       const Attribute* vector = entity.Find(index.attribute);
       if (vector != nullptr && vector->dimensions != index.dimensions)
-        Problem(vector->place, "the index " + index.name + " has " + std::to_string(index.dimensions) + " dimensions");
+        Problem(vector->place,
+                "the index " + index.name + " has " + std::to_string(index.dimensions) + " dimensions");
     }
     CheckConditions(at["checks"], entity, entity.checks);
   }
@@ -609,7 +651,8 @@ class Loader {
   void CheckConditions(const At& at, const Entity& entity, const std::vector<Check>& checks) {
     for (const Check& check : checks) {
       for (const std::string& name : check.condition.Attributes()) {
-        if (entity.Find(name) == nullptr) Problem(at, "asks for " + name + ", which is no attribute of " + entity.name);
+        if (entity.Find(name) == nullptr)
+          Problem(at, "asks for " + name + ", which is no attribute of " + entity.name);
       }
     }
   }
@@ -633,7 +676,8 @@ class Loader {
       if (parent == nullptr) return Problem(bind, "no entity of this model: " + parent_name);
       Parent link{parent_name, {}};
       EachEntry(bind, [&](const std::string& theirs, const At& own) {
-        if (entity->Find(own.text()) == nullptr) Problem(own, "no attribute of " + entity->name + ": " + own.text());
+        if (entity->Find(own.text()) == nullptr)
+          Problem(own, "no attribute of " + entity->name + ": " + own.text());
         link.bind[theirs] = own.text();
       });
       for (const std::string& input : parent->KeyInputs()) {
@@ -686,12 +730,15 @@ class Loader {
       if (machine->states.empty()) Problem(at, "needs `field`, or `states` that are derived");
     } else {
       const Attribute* field = entity.Find(machine->field);
-      if (field == nullptr) return Problem(at["field"], "no attribute of " + entity.name + ": " + machine->field);
-      if (field->choices.empty()) Problem(at["field"], "the attribute " + machine->field + " lists no values");
+      if (field == nullptr)
+        return Problem(at["field"], "no attribute of " + entity.name + ": " + machine->field);
+      if (field->choices.empty())
+        Problem(at["field"], "the attribute " + machine->field + " lists no values");
       for (const std::string& state : field->choices) machine->states.push_back({state, std::nullopt});
     }
     auto declared = [&](const std::string& state) {
-      return std::any_of(machine->states.begin(), machine->states.end(), [&](const State& s) { return s.name == state; });
+      return std::any_of(machine->states.begin(), machine->states.end(),
+                         [&](const State& s) { return s.name == state; });
     };
     machine->initial = Texts(at["initial"]);
     if (machine->initial.empty()) Problem(at, "has no `initial` state");
@@ -743,19 +790,23 @@ class Loader {
   }
 
   void OnlyPatternKeys(const At& at) {
-    OnlyKeys(at, {"title",   "get",        "query",    "batch_get", "for",     "for_each", "scan",  "union",
-                  "cases",   "bundle",     "search",   "put",       "put_all", "update",   "where", "delete",
-                  "delete_all", "transact", "memory",  "returns",   "index",   "filter",   "params", "let",
-                  "keep",    "order",      "sort",     "limit",     "consistent", "when",  "given"});
+    OnlyKeys(at,
+             {"title",      "get",      "query",  "batch_get", "for",        "for_each", "scan",   "union",
+              "cases",      "bundle",   "search", "put",       "put_all",    "update",   "where",  "delete",
+              "delete_all", "transact", "memory", "returns",   "index",      "filter",   "params", "let",
+              "keep",       "order",    "sort",   "limit",     "consistent", "when",     "given"});
   }
 
   void ReadCase(const Scope& scope, Pattern* pattern) {
     Case one;
     OnlyPatternKeys(scope.own());
-    EachEntry(scope.own()["when"], [&](const std::string& name, const At& value) { one.when[name] = value.text(); });
+    EachEntry(scope.own()["when"],
+              [&](const std::string& name, const At& value) { one.when[name] = value.text(); });
     one.given = Texts(scope.own()["given"]);
     if (scope["bundle"]) {
-      EachEntry(scope["bundle"], [&](const std::string& name, const At& other) { one.bundle.emplace_back(name, other.text()); });
+      EachEntry(scope["bundle"], [&](const std::string& name, const At& other) {
+        one.bundle.emplace_back(name, other.text());
+      });
     } else if (scope.own()["union"]) {
       EachElement(scope.own()["union"], [&](const At& step) {
         OnlyPatternKeys(step);
@@ -778,8 +829,8 @@ class Loader {
   // The level that says the form: the innermost that says any.
   static const At* FormLevel(const Scope& scope) {
     for (const At& level : scope.levels) {
-      for (const char* key : {"get", "query", "batch_get", "scan", "search", "put", "put_all", "update", "delete",
-                              "delete_all", "transact", "memory"}) {
+      for (const char* key : {"get", "query", "batch_get", "scan", "search", "put", "put_all", "update",
+                              "delete", "delete_all", "transact", "memory"}) {
         if (level[key]) return &level;
       }
     }
@@ -789,13 +840,14 @@ class Loader {
   void ReadStep(const Scope& scope, Case* one) {
     using Form = Step::Form;
     static const std::vector<std::pair<std::string, Form>> kEntityForms{
-        {"get", Form::kGet},        {"batch_get", Form::kBatchGet},   {"scan", Form::kScan},
-        {"put", Form::kPut},        {"put_all", Form::kPutAll},       {"update", Form::kUpdate},
-        {"delete", Form::kDelete},  {"delete_all", Form::kDeleteAll}};
+        {"get", Form::kGet},       {"batch_get", Form::kBatchGet},  {"scan", Form::kScan},
+        {"put", Form::kPut},       {"put_all", Form::kPutAll},      {"update", Form::kUpdate},
+        {"delete", Form::kDelete}, {"delete_all", Form::kDeleteAll}};
     const At* form = FormLevel(scope);
     if (form == nullptr) {
-      return Problem(scope.own(), "says no form: get, query, batch_get, scan, union, cases, bundle, search, put, "
-                                  "put_all, update, delete, delete_all, transact or memory");
+      return Problem(scope.own(),
+                     "says no form: get, query, batch_get, scan, union, cases, bundle, search, put, "
+                     "put_all, update, delete, delete_all, transact or memory");
     }
     Step step;
     step.form = Form::kQuery;
@@ -827,15 +879,19 @@ class Loader {
       if (!ReadQuery(scope, &step)) return;
     }
     step.where = ReadConditions(scope["where"]);
-    EachEntry(scope["for"], [&](const std::string& name, const At& values) { step.for_values.emplace_back(name, Texts(values)); });
+    EachEntry(scope["for"], [&](const std::string& name, const At& values) {
+      step.for_values.emplace_back(name, Texts(values));
+    });
     if (scope["for_each"]) {
       step.for_each = scope["for_each"]["pattern"].text();
-      EachEntry(scope["for_each"]["bind"], [&](const std::string& param, const At& attribute) { step.bind[param] = attribute.text(); });
+      EachEntry(scope["for_each"]["bind"],
+                [&](const std::string& param, const At& attribute) { step.bind[param] = attribute.text(); });
     }
     step.filter = ReadConditions(scope["filter"]);
     step.keep = ReadConditions(scope["keep"]);
     std::string order = scope["order"].text();
-    if (!order.empty() && order != "ascending" && order != "descending") Problem(scope["order"], "should be ascending or descending");
+    if (!order.empty() && order != "ascending" && order != "descending")
+      Problem(scope["order"], "should be ascending or descending");
     step.descending = order == "descending";
     step.consistent = Flag(scope["consistent"], false);
     CheckFilters(scope, step);
@@ -868,7 +924,8 @@ class Loader {
             if (attribute != nullptr && attribute->kind == Kind::kEncrypted)
               Problem(scope.own(), "an encrypted attribute cannot be filtered by: " + name);
           }
-          if (!known) Problem(scope["filter"], "filters by " + name + ", which is no attribute of what it returns");
+          if (!known)
+            Problem(scope["filter"], "filters by " + name + ", which is no attribute of what it returns");
         }
       }
     }
@@ -883,7 +940,8 @@ class Loader {
     std::string served_by = "the table " + table.name;
     if (scope["index"]) {
       step->index = table.FindIndex(scope["index"].text());
-      if (step->index == nullptr) return Problem(scope["index"], "the table has no index " + scope["index"].text()), false;
+      if (step->index == nullptr)
+        return Problem(scope["index"], "the table has no index " + scope["index"].text()), false;
       hash = step->index->hash;
       range = step->index->range;
       served_by = "the index " + step->index->name;
@@ -893,7 +951,8 @@ class Loader {
       auto names = [&](const KeyAttribute& key) { return key.name == name; };
       auto part = std::find_if(hash.begin(), hash.end(), names);
       if (part != hash.end()) {
-        if (auto pattern = Take(condition, ParseTemplate(condition.text()))) step->partition.emplace_back(*part, *std::move(pattern));
+        if (auto pattern = Take(condition, ParseTemplate(condition.text())))
+          step->partition.emplace_back(*part, *std::move(pattern));
         return;
       }
       if (!range.empty() && range[0].name == name) {
@@ -906,7 +965,8 @@ class Loader {
     });
     if (step->sort_key.name.empty() && !range.empty()) step->sort_key = range[0];
     if (sound && step->partition.size() != hash.size()) {
-      Problem(query, "no index serves this: it must say the partition key " + hash[0].name + " of " + served_by);
+      Problem(query,
+              "no index serves this: it must say the partition key " + hash[0].name + " of " + served_by);
       sound = false;
     }
     return sound;
@@ -922,14 +982,16 @@ class Loader {
     for (const VectorIndex& index : step->table->vector_indexes) {
       if (index.name == at["index"].text()) search.index = &index;
     }
-    if (search.index == nullptr) return Problem(at["index"], "the table has no vector index " + at["index"].text()), false;
+    if (search.index == nullptr)
+      return Problem(at["index"], "the table has no vector index " + at["index"].text()), false;
     search.each_pattern = at["each"]["pattern"].text();
     search.each_where = ReadConditions(at["each"]["where"]);
     EachEntry(at["match"], [&](const std::string& name, const At& text) {
       bool filter = std::any_of(search.index->filters.begin(), search.index->filters.end(),
                                 [&](const KeyAttribute& key) { return key.name == name; });
       if (!filter) Problem(text, "no filter of the index " + search.index->name + ": " + name);
-      if (auto pattern = Take(text, ParseTemplate(text.text()))) search.match.emplace_back(name, *std::move(pattern));
+      if (auto pattern = Take(text, ParseTemplate(text.text())))
+        search.match.emplace_back(name, *std::move(pattern));
     });
     search.threshold = Decimal(at["threshold"]).value_or(0);
     search.top_k = Integer(at["top_k"], 10, 1, 100);
@@ -945,8 +1007,10 @@ class Loader {
       one.entity = EntityNamed(write["put"]);
       if (one.entity == nullptr) return;
       EachEntry(write["set"], [&](const std::string& name, const At& text) {
-        if (one.entity->Find(name) == nullptr) Problem(text, "no attribute of " + one.entity->name + ": " + name);
-        if (auto pattern = Take(text, ParseTemplate(text.text()))) one.set.emplace_back(name, *std::move(pattern));
+        if (one.entity->Find(name) == nullptr)
+          Problem(text, "no attribute of " + one.entity->name + ": " + name);
+        if (auto pattern = Take(text, ParseTemplate(text.text())))
+          one.set.emplace_back(name, *std::move(pattern));
       });
       if (step->table == nullptr) step->table = one.entity->table;
       step->returns.push_back(one.entity);
@@ -963,7 +1027,9 @@ class Loader {
   static std::vector<std::string> ParamNames(const Step& step) {
     using Form = Step::Form;
     std::vector<std::string> names;
-    if (step.form == Form::kGet || step.form == Form::kBatchGet || step.form == Form::kDelete || step.form == Form::kUpdate) names = step.returns[0]->KeyInputs();
+    if (step.form == Form::kGet || step.form == Form::kBatchGet || step.form == Form::kDelete ||
+        step.form == Form::kUpdate)
+      names = step.returns[0]->KeyInputs();
     for (const auto& [attribute, pattern] : step.partition) Collect(pattern, &names);
     Collect(step.sort.low, &names);
     Collect(step.sort.high, &names);
@@ -980,18 +1046,23 @@ class Loader {
     }
     if (step.form == Form::kMemory) names.push_back(step.memory_by);
     std::erase_if(names, [&](const std::string& name) {
-      bool for_value = std::any_of(step.for_values.begin(), step.for_values.end(), [&](const auto& f) { return f.first == name; });
+      bool for_value = std::any_of(step.for_values.begin(), step.for_values.end(),
+                                   [&](const auto& f) { return f.first == name; });
       return for_value || step.bind.count(name) > 0 || name.starts_with("each.");
     });
     return names;
   }
 
   void InferParams(const At& at, Pattern* pattern) {
-    for (Attribute& declared : ReadParamLines(at["params"], *pattern)) pattern->params.push_back(std::move(declared));
+    for (Attribute& declared : ReadParamLines(at["params"], *pattern))
+      pattern->params.push_back(std::move(declared));
     bool single = pattern->cases.size() == 1;
     auto add = [&](const std::string& name, const Step* step, bool required) {
-      bool computed = std::any_of(pattern->let.begin(), pattern->let.end(), [&](const auto& let) { return let.first == name; });
-      if (computed || std::any_of(pattern->params.begin(), pattern->params.end(), [&](const Attribute& p) { return p.name == name; })) return;
+      bool computed = std::any_of(pattern->let.begin(), pattern->let.end(),
+                                  [&](const auto& let) { return let.first == name; });
+      if (computed || std::any_of(pattern->params.begin(), pattern->params.end(),
+                                  [&](const Attribute& p) { return p.name == name; }))
+        return;
       pattern->params.push_back(ParamLike(name, step, required));
     };
     for (const Case& one : pattern->cases) {
@@ -1014,7 +1085,8 @@ class Loader {
       param.name = name;
       param.kind = kind;
       if (kind == Kind::kVector) param.dimensions = search.index->dimensions;
-      bool known = std::any_of(pattern->params.begin(), pattern->params.end(), [&](const Attribute& p) { return p.name == name; });
+      bool known = std::any_of(pattern->params.begin(), pattern->params.end(),
+                               [&](const Attribute& p) { return p.name == name; });
       if (!known) pattern->params.push_back(std::move(param));
     };
     optional("vector", Kind::kVector);
@@ -1028,7 +1100,8 @@ class Loader {
     std::vector<Attribute> params;
     EachEntry(at, [&](const std::string& name, const At& line) {
       if (line.text() == "?" || line.text() == "!") {
-        const Step* step = pattern.cases.empty() || pattern.cases[0].steps.empty() ? nullptr : &pattern.cases[0].steps[0];
+        const Step* step =
+            pattern.cases.empty() || pattern.cases[0].steps.empty() ? nullptr : &pattern.cases[0].steps[0];
         params.push_back(ParamLike(name, step, line.text() == "!"));
         return;
       }
@@ -1067,15 +1140,20 @@ class Loader {
       for (size_t j = i + 1; j < all.size(); ++j) {
         const Entity& a = *all[i];
         const Entity& b = *all[j];
-        if (a.table != b.table || overlaps_.count({a.name, b.name}) > 0 || overlaps_.count({b.name, a.name}) > 0) continue;
+        if (a.table != b.table || overlaps_.count({a.name, b.name}) > 0 ||
+            overlaps_.count({b.name, a.name}) > 0)
+          continue;
         bool collide = true;
         for (size_t part = 0; part < a.key.size() && collide; ++part) {
-          collide = std::any_of(a.key[part].templates.begin(), a.key[part].templates.end(), [&](const Template& x) {
-            return std::any_of(b.key[part].templates.begin(), b.key[part].templates.end(),
-                               [&](const Template& y) { return CanCollide(x, y); });
-          });
+          collide =
+              std::any_of(a.key[part].templates.begin(), a.key[part].templates.end(), [&](const Template& x) {
+                return std::any_of(b.key[part].templates.begin(), b.key[part].templates.end(),
+                                   [&](const Template& y) { return CanCollide(x, y); });
+              });
         }
-        if (collide) Problem(b.place, "its keys can be those of " + a.name + "; add `overlaps: [" + a.name + "]` if that is meant");
+        if (collide)
+          Problem(b.place, "its keys can be those of " + a.name + "; add `overlaps: [" + a.name +
+                               "]` if that is meant");
       }
     }
   }
@@ -1100,7 +1178,8 @@ class Loader {
 
   void CheckPattern(const Pattern& pattern) {
     auto must_exist = [&](const std::string& id) {
-      if (!id.empty() && model_->FindPattern(id) == nullptr) Problem(pattern.place, "no pattern of this model: " + id);
+      if (!id.empty() && model_->FindPattern(id) == nullptr)
+        Problem(pattern.place, "no pattern of this model: " + id);
     };
     for (const Case& one : pattern.cases) {
       for (const auto& [name, id] : one.bundle) must_exist(id);
@@ -1125,7 +1204,8 @@ class Loader {
 
 }  // namespace
 
-Result<std::shared_ptr<const Model>> LoadModel(std::string_view yaml, const std::string& file, const LoadOptions& options) {
+Result<std::shared_ptr<const Model>> LoadModel(std::string_view yaml, const std::string& file,
+                                               const LoadOptions& options) {
   if (yaml.size() > kFileBytesMax) return ValidationError(file + ": larger than 1 MB");
   YAML::Node root;
   try {

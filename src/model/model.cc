@@ -56,7 +56,8 @@ const Attribute* FindAttribute(const std::vector<Attribute>& attributes, std::st
 }
 
 const Index* Table::FindIndex(std::string_view name) const {
-  auto at = std::find_if(indexes.begin(), indexes.end(), [&](const Index& index) { return index.name == name; });
+  auto at =
+      std::find_if(indexes.begin(), indexes.end(), [&](const Index& index) { return index.name == name; });
   return at == indexes.end() ? nullptr : &*at;
 }
 
@@ -85,8 +86,9 @@ const std::vector<std::string>& Machine::From(std::string_view state) const {
 
 bool Pattern::writes() const {
   return std::any_of(cases.begin(), cases.end(), [](const Case& one) {
-    return std::any_of(one.steps.begin(), one.steps.end(),
-                       [](const Step& step) { return step.form >= Step::Form::kPut && step.form <= Step::Form::kTransact; });
+    return std::any_of(one.steps.begin(), one.steps.end(), [](const Step& step) {
+      return step.form >= Step::Form::kPut && step.form <= Step::Form::kTransact;
+    });
   });
 }
 
@@ -111,7 +113,8 @@ const Entity* Model::EntityOf(const Table& table, const Item& item) const {
   if (!table.type_attribute.empty()) {
     if (auto type = KeyText(item, table.type_attribute)) {
       for (const auto& entity : entities) {
-        if (entity->table == &table && entity->type == *type) return HasKeysOf(*entity, item) ? entity.get() : nullptr;
+        if (entity->table == &table && entity->type == *type)
+          return HasKeysOf(*entity, item) ? entity.get() : nullptr;
       }
       return nullptr;
     }

@@ -1,6 +1,8 @@
-// A model as the loader gives it: checked, resolved, read-only. docs/models.md describes the file it comes from.
+// A model as the loader gives it: checked, resolved, read-only. docs/models.md describes the file it comes
+// from.
 //
-// Everything that runs on a model (keys, checks, patterns, generated types) reads these structs and nothing else.
+// Everything that runs on a model (keys, checks, patterns, generated types) reads these structs and nothing
+// else.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +54,9 @@ std::string_view StoredType(Kind kind);
 struct Computed {
   enum class Source : uint8_t { kNow, kUuid, kUlid, kAttribute };
   Source source = Source::kNow;
-  std::string attribute;       // of kAttribute
-  int64_t shift_seconds = 0;   // of kNow and of attributes that are times
-  bool as_date = false;        // of `let`: only the day
+  std::string attribute;      // of kAttribute
+  int64_t shift_seconds = 0;  // of kNow and of attributes that are times
+  bool as_date = false;       // of `let`: only the day
 };
 
 // A condition that an item must fulfil, or about which it warns. Paths begin at the map it belongs to.
@@ -92,8 +94,8 @@ struct Attribute {
   std::vector<std::string> context;  // of kEncrypted
   std::string revealed_to;           // of kEncrypted: the role that may read it
   int dimensions = 0;                // of kVector
-  std::string embed_from;            // of kVector: the attribute that holds the text; empty: not made from text
-  std::string embed_via;             // "demo", a URL, or empty: configured when the program starts
+  std::string embed_from;  // of kVector: the attribute that holds the text; empty: not made from text
+  std::string embed_via;   // "demo", a URL, or empty: configured when the program starts
   Place place;
 };
 const Attribute* FindAttribute(const std::vector<Attribute>& attributes, std::string_view name);
@@ -137,8 +139,8 @@ struct VectorIndex {
 enum class Enforce : uint8_t { kOff, kWarn, kStrict };
 
 struct Table {
-  std::string id;    // what the model calls it
-  std::string name;  // with the stage filled in
+  std::string id;                 // what the model calls it
+  std::string name;               // with the stage filled in
   std::vector<KeyAttribute> key;  // partition key, then perhaps the sort key
   std::string type_attribute;     // empty: told apart by keys alone
   std::string ttl;                // empty: nothing expires
@@ -179,12 +181,12 @@ struct Entity {
   std::string id;
   std::string title;
   const Table* table = nullptr;
-  std::string type;  // value of the table's type attribute
+  std::string type;                   // value of the table's type attribute
   std::vector<Attribute> attributes;  // in order of name, the model's common ones among them
   std::vector<KeyPart> key;
   std::vector<IndexKey> indexes;
   std::vector<Parent> parents;  // the first is whose ownership readers are judged by
-  std::string version;  // empty: none
+  std::string version;          // empty: none
   bool append_only = false;
   bool command_only = false;
   std::vector<Check> checks;
@@ -207,8 +209,8 @@ struct State {
 struct Machine {
   std::string name;
   const Entity* entity = nullptr;
-  std::string field;           // empty: derived
-  std::vector<State> states;   // of derived ones in the order of asking
+  std::string field;          // empty: derived
+  std::vector<State> states;  // of derived ones in the order of asking
   std::vector<std::string> initial;
   std::map<std::string, std::vector<std::string>> moves;
   Place place;
@@ -221,7 +223,16 @@ struct Machine {
 // --- patterns ---
 
 struct SortCondition {
-  enum class Op : uint8_t { kNone, kEqual, kBeginsWith, kBetween, kLess, kLessEqual, kGreater, kGreaterEqual };
+  enum class Op : uint8_t {
+    kNone,
+    kEqual,
+    kBeginsWith,
+    kBetween,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual
+  };
   Op op = Op::kNone;
   Template low;   // or the only operand
   Template high;  // of kBetween
@@ -289,7 +300,7 @@ struct Step {
 struct Case {
   std::map<std::string, std::string> when;  // parameter → value
   std::vector<std::string> given;
-  std::vector<Step> steps;                       // more than one: a union
+  std::vector<Step> steps;                                  // more than one: a union
   std::vector<std::pair<std::string, std::string>> bundle;  // name → pattern
 };
 

@@ -16,22 +16,37 @@ std::string_view Trim(std::string_view text) {
 }
 
 constexpr std::array<std::pair<std::string_view, Kind>, 16> kKinds{{
-    {"S", Kind::kString},       {"N", Kind::kNumber},     {"BOOL", Kind::kBool},    {"B", Kind::kBinary},
-    {"M", Kind::kMap},          {"L", Kind::kList},       {"SS", Kind::kStringSet}, {"NS", Kind::kNumberSet},
-    {"Any", Kind::kAny},        {"uuid", Kind::kUuid},    {"ulid", Kind::kUlid},    {"ts", Kind::kInstant},
-    {"date", Kind::kDate},      {"epoch", Kind::kEpoch},  {"vector", Kind::kVector}, {"encrypted", Kind::kEncrypted},
+    {"S", Kind::kString},
+    {"N", Kind::kNumber},
+    {"BOOL", Kind::kBool},
+    {"B", Kind::kBinary},
+    {"M", Kind::kMap},
+    {"L", Kind::kList},
+    {"SS", Kind::kStringSet},
+    {"NS", Kind::kNumberSet},
+    {"Any", Kind::kAny},
+    {"uuid", Kind::kUuid},
+    {"ulid", Kind::kUlid},
+    {"ts", Kind::kInstant},
+    {"date", Kind::kDate},
+    {"epoch", Kind::kEpoch},
+    {"vector", Kind::kVector},
+    {"encrypted", Kind::kEncrypted},
 }};
 
 Status ParseType(std::string_view text, Attribute* attribute) {
   std::string_view name = text.substr(0, text.find_first_of("[("));
-  const auto* known = std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& kind) { return kind.first == name; });
+  const auto* known =
+      std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& kind) { return kind.first == name; });
   if (known == kKinds.end()) return ValidationError("unknown type: " + std::string(text));
   attribute->kind = known->second;
   std::string_view rest = text.substr(name.size());
   if (attribute->kind == Kind::kVector) {
     int dimensions = 0;
-    auto [end, failed] = std::from_chars(rest.data() + std::min<size_t>(1, rest.size()), rest.data() + rest.size(), dimensions);
-    if (!rest.starts_with('(') || failed != std::errc() || dimensions < 1 || std::string_view(end, rest.data() + rest.size()) != ")")
+    auto [end, failed] = std::from_chars(rest.data() + std::min<size_t>(1, rest.size()),
+                                         rest.data() + rest.size(), dimensions);
+    if (!rest.starts_with('(') || failed != std::errc() || dimensions < 1 ||
+        std::string_view(end, rest.data() + rest.size()) != ")")
       return ValidationError("a vector says its dimensions, as in vector(1024): " + std::string(text));
     attribute->dimensions = dimensions;
     return Ok{};
@@ -46,7 +61,8 @@ Status ParseType(std::string_view text, Attribute* attribute) {
 }
 
 Status ParseChoices(std::string_view text, Attribute* attribute) {
-  if (!text.starts_with('{') || !text.ends_with('}')) return ValidationError("not understood: " + std::string(text));
+  if (!text.starts_with('{') || !text.ends_with('}'))
+    return ValidationError("not understood: " + std::string(text));
   text = text.substr(1, text.size() - 2);
   while (true) {
     size_t bar = text.find('|');
@@ -82,7 +98,8 @@ Result<int64_t> ParseDuration(std::string_view text) {
 }  // namespace
 
 std::string_view KindName(Kind kind) {
-  return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& known) { return known.second == kind; })->first;
+  return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& known) { return known.second == kind; })
+      ->first;
 }
 
 AttributeValue ParsePlainScalar(const std::string& text) {
@@ -150,7 +167,8 @@ Result<Computed> ParseComputed(std::string_view text) {
     return computed;
   }
   if (text.empty() || text.find_first_of("() ") != std::string_view::npos)
-    return ValidationError("not understood: " + std::string(text) + "; known are now(), uuid(), ulid() and attributes");
+    return ValidationError("not understood: " + std::string(text) +
+                           "; known are now(), uuid(), ulid() and attributes");
   computed.source = Computed::Source::kAttribute;
   computed.attribute = text;
   return computed;
@@ -158,11 +176,12 @@ Result<Computed> ParseComputed(std::string_view text) {
 
 Result<SortCondition> ParseSortCondition(std::string_view text) {
   using Op = SortCondition::Op;
-  static constexpr std::array<std::pair<std::string_view, Op>, 5> kPrefixes{{{"begins_with ", Op::kBeginsWith},
-                                                                             {"<= ", Op::kLessEqual},
-                                                                             {">= ", Op::kGreaterEqual},
-                                                                             {"< ", Op::kLess},
-                                                                             {"> ", Op::kGreater}}};
+  static constexpr std::array<std::pair<std::string_view, Op>, 5> kPrefixes{
+      {{"begins_with ", Op::kBeginsWith},
+       {"<= ", Op::kLessEqual},
+       {">= ", Op::kGreaterEqual},
+       {"< ", Op::kLess},
+       {"> ", Op::kGreater}}};
   SortCondition condition;
   text = Trim(text);
   constexpr std::string_view kBetween = "between ";

@@ -33,7 +33,8 @@ constexpr std::array<std::pair<std::string_view, int>, 21> kStatuses{{{"Validati
 Error Refuse(std::string_view name, std::string message, AttributeMap details) {
   auto detail = std::make_shared<ErrorDetail>();
   detail->refusal.name = name;
-  const auto* known = std::find_if(kStatuses.begin(), kStatuses.end(), [&](const auto& s) { return s.first == name; });
+  const auto* known =
+      std::find_if(kStatuses.begin(), kStatuses.end(), [&](const auto& s) { return s.first == name; });
   detail->refusal.http_status = known == kStatuses.end() ? 500 : known->second;
   detail->refusal.details = std::move(details);
   return Error(ErrorCode::kRefused, std::move(message), std::move(detail));
@@ -67,7 +68,8 @@ Error RefuseMove(const Machine& machine, const std::string& id, std::string_view
     list += (list.empty() ? "" : ", ") + state;
   }
   std::string message = from.empty() ? "a new " + machine.entity->name + " cannot be " + std::string(to)
-                                     : machine.entity->name + " cannot change from " + std::string(from) + " to " + std::string(to);
+                                     : machine.entity->name + " cannot change from " + std::string(from) +
+                                           " to " + std::string(to);
   message += list.empty() ? "; this state is final" : "; allowed: " + list;
   return Refuse("IllegalTransition", std::move(message),
                 {{"entity", machine.entity->name},
@@ -83,8 +85,9 @@ Error NotFound(const Entity& entity, const std::string& id) {
 }
 
 std::string_view RefusalName(const Error& error) {
-  return error.code() == ErrorCode::kRefused && error.detail() != nullptr ? std::string_view(error.detail()->refusal.name)
-                                                                          : std::string_view();
+  return error.code() == ErrorCode::kRefused && error.detail() != nullptr
+             ? std::string_view(error.detail()->refusal.name)
+             : std::string_view();
 }
 
 Error FromStore(const Error& error) {
@@ -93,13 +96,15 @@ Error FromStore(const Error& error) {
     case ErrorCode::kProvisionedThroughputExceeded:
     case ErrorCode::kThrottling: return Refuse("Throttled", error.message());
     case ErrorCode::kResourceNotFound:
-      return Refuse("Unavailable", "a table of the model is missing; `holdfast model apply` makes it: " + error.message());
+      return Refuse("Unavailable",
+                    "a table of the model is missing; `holdfast model apply` makes it: " + error.message());
     case ErrorCode::kTransactionConflict:
     case ErrorCode::kTransactionInProgress: return Refuse("Conflict", error.message());
     case ErrorCode::kIdempotentParameterMismatch: return Refuse("IdempotencyMismatch", error.message());
     case ErrorCode::kAccessDenied: return Refuse("Forbidden", error.message());
     case ErrorCode::kValidation:
-      if (error.message().find("size has exceeded") != std::string::npos || error.message().find("size exceeded") != std::string::npos)
+      if (error.message().find("size has exceeded") != std::string::npos ||
+          error.message().find("size exceeded") != std::string::npos)
         return Refuse("ItemTooLarge", error.message());
       return Refuse("ValidationError", error.message());
     case ErrorCode::kReadOnly:

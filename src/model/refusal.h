@@ -16,7 +16,8 @@ struct Violation {
   std::string path;  // content.milestones[0].status
   std::string rule;  // "should be one of on_track, at_risk"
   std::string got;   // what stood there, shortened
-  // A field of the wrong form, something inside an embedded schema, a rule between fields: each has its error.
+  // A field of the wrong form, something inside an embedded schema, a rule between fields: each has its
+  // error.
   enum class Kind : uint8_t { kField, kSchema, kRule } kind = Kind::kField;
 };
 

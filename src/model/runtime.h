@@ -35,15 +35,20 @@ class Runtime {
   Result<size_t> WriteDefaults();
 
   Result<Written> Create(const Caller& caller, std::string_view entity, const Item& fields, Origin origin);
-  Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields, const Expected& expected);
-  Result<Written> Patch(const Caller& caller, const Entity& entity, const Item& key, const Item& changes, bool replace,
-                        const Expected& expected, const std::vector<Condition>& where, const ParamValues& params);
+  Result<Written> Put(const Caller& caller, std::string_view entity, const Item& fields,
+                      const Expected& expected);
+  Result<Written> Patch(const Caller& caller, const Entity& entity, const Item& key, const Item& changes,
+                        bool replace, const Expected& expected, const std::vector<Condition>& where,
+                        const ParamValues& params);
   Result<Record> Get(const Caller& caller, const Entity& entity, const Item& key);
   // With `idempotent`, deleting what is not there succeeds.
-  Status Delete(const Caller& caller, const Entity& entity, const Item& key, const Expected& expected, bool idempotent);
+  Status Delete(const Caller& caller, const Entity& entity, const Item& key, const Expected& expected,
+                bool idempotent);
   Result<Answer> List(const Caller& caller, const Entity& entity, const Item& known, const PageRequest& page);
-  Result<Answer> Ask(const Caller& caller, std::string_view pattern, const Item& parameters, const PageRequest& page);
-  Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern, const Item& parameters);
+  Result<Answer> Ask(const Caller& caller, std::string_view pattern, const Item& parameters,
+                     const PageRequest& page);
+  Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern,
+                                           const Item& parameters);
   Result<AttributeValue> Reveal(const Record& record, std::string_view attribute, std::string_view role);
 
   Result<const Entity*> EntityNamed(std::string_view name) const;
@@ -88,10 +93,11 @@ class Runtime {
   // Again, after a pause, while others hold the items.
   Status Patiently(const std::function<Status()>& write);
   Result<Written> PatchOnce(const Entity& entity, const Item& stored, const Item& changes, bool replace,
-                            const Expected& expected, const std::vector<Condition>& where, const ParamValues& params,
-                            bool* try_again);
-  Status WriteChange(const Entity& entity, const Item& stored, const BuiltChange& change, const Expected& expected,
-                     const std::vector<Condition>& where, const ParamValues& params);
+                            const Expected& expected, const std::vector<Condition>& where,
+                            const ParamValues& params, bool* try_again);
+  Status WriteChange(const Entity& entity, const Item& stored, const BuiltChange& change,
+                     const Expected& expected, const std::vector<Condition>& where,
+                     const ParamValues& params);
   void Pause(int attempt);
   void NoteWrite(const Entity& entity, const Item& stored, bool deleted);
 
@@ -107,7 +113,8 @@ class Runtime {
   };
   Status WriteBatch(BatchWriteItemRequest request);
   Status RefreshMemory(const Pattern& pattern, const Step& step);
-  Result<Answer> AskMemory(const Caller& caller, const Pattern& pattern, const Step& step, const AttributeMap& params);
+  Result<Answer> AskMemory(const Caller& caller, const Pattern& pattern, const Step& step,
+                           const AttributeMap& params);
 
   Store* const store_;
   const ModelPtr model_;

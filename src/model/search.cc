@@ -49,7 +49,8 @@ class Searching {
     double threshold = Number("threshold").value_or(search_.threshold);
     double top_k = Number("top_k").value_or(static_cast<double>(search_.top_k));
     if (threshold < -1 || threshold > 1) return RefuseField("threshold", "should be from -1 to 1");
-    if (top_k < 1 || top_k > static_cast<double>(limits::kVectorTopKMax)) return RefuseField("top_k", "should be from 1 to 100");
+    if (top_k < 1 || top_k > static_cast<double>(limits::kVectorTopKMax))
+      return RefuseField("top_k", "should be from 1 to 100");
     HF_TRY(SearchVector vector, Vector());
     request_.search_vector = std::move(vector);
     request_.top_k = static_cast<int64_t>(top_k);
@@ -86,7 +87,8 @@ class Searching {
   Result<SearchVector> Vector() {
     if (auto at = params_.find("vector"); at != params_.end()) {
       std::vector<float> numbers;
-      for (const AttributeValue& number : at->second.AsList()) numbers.push_back(static_cast<float>(number.AsDouble()));
+      for (const AttributeValue& number : at->second.AsList())
+        numbers.push_back(static_cast<float>(number.AsDouble()));
       return SearchVector(std::move(numbers));
     }
     auto text = params_.find("text");
@@ -116,7 +118,8 @@ class Searching {
   std::string Line(const Target& target) const {
     std::string line = "SearchVectors " + step_.table->name + "." + search_.index->name;
     for (const Filter& filter : target.filters) {
-      line += (&filter == &target.filters.front() ? " where " : " and ") + filter.name + " = " + ReadableValue(filter.value);
+      line += (&filter == &target.filters.front() ? " where " : " and ") + filter.name + " = " +
+              ReadableValue(filter.value);
     }
     return line;
   }
@@ -160,7 +163,8 @@ class Searching {
       BatchGetItemRequest request;
       KeysAndAttributes& wanted = request.request_items[table.name];
       wanted.consistent_read = true;
-      for (size_t i = begin; i < std::min(items.size(), begin + limits::kBatchGetKeysMax); ++i) wanted.keys.push_back(KeyOf(table, items[i]));
+      for (size_t i = begin; i < std::min(items.size(), begin + limits::kBatchGetKeysMax); ++i)
+        wanted.keys.push_back(KeyOf(table, items[i]));
       while (!request.request_items.empty()) {
         auto got = runtime_.store_->Run(request);
         if (!got) return FromStore(got.error());
@@ -183,7 +187,8 @@ class Searching {
     request.table_name = step_.table->name;
     request.index_name = search_.index->name;
     ExpressionBuilder builder;
-    for (const Filter& filter : target.filters) builder.And().Path(filter.name).Text(" = ").Value(filter.value);
+    for (const Filter& filter : target.filters)
+      builder.And().Path(filter.name).Text(" = ").Value(filter.value);
     if (!builder.empty()) request.search_condition_expression = builder.Take();
     for (const std::string& name : search_.select) builder.Text(builder.empty() ? "" : ", ").Path(name);
     if (!builder.empty()) request.projection_expression = builder.Take();
@@ -216,10 +221,11 @@ class Searching {
       }
       std::erase_if(done, [&](const auto& one) { return current.count(one.first) == 0; });
       HF_TRY(std::vector<Item> again, ReadAgain(live));
-      bool same = again.size() == live.size() && std::all_of(again.begin(), again.end(), [&](const Item& item) {
-        auto at = done.find(std::string(KeyOf(*EachEntity().table, item).flat()));
-        return at != done.end() && SameTarget(at->second.first, item);
-      });
+      bool same =
+          again.size() == live.size() && std::all_of(again.begin(), again.end(), [&](const Item& item) {
+            auto at = done.find(std::string(KeyOf(*EachEntity().table, item).flat()));
+            return at != done.end() && SameTarget(at->second.first, item);
+          });
       live = std::move(again);
       if (same) break;
       if (round + 1 == kRoundsMax) return Refuse("Conflict", "what is searched keeps changing; try again");
@@ -239,11 +245,13 @@ class Searching {
   std::vector<Hit> found_;
 };
 
-Result<Answer> SearchBySimilarity(Runtime* runtime, const Caller& caller, const Step& step, const AttributeMap& params) {
+Result<Answer> SearchBySimilarity(Runtime* runtime, const Caller& caller, const Step& step,
+                                  const AttributeMap& params) {
   return Searching(runtime, caller, step, params).Run();
 }
 
-Result<std::vector<std::string>> ExplainSearch(Runtime* runtime, const Caller& caller, const Step& step, const AttributeMap& params) {
+Result<std::vector<std::string>> ExplainSearch(Runtime* runtime, const Caller& caller, const Step& step,
+                                               const AttributeMap& params) {
   return Searching(runtime, caller, step, params).Explain();
 }
 

@@ -1,5 +1,6 @@
-// Every access pattern of the shipped models, by its ID: data in, the right items in the right order out, the plan
-// that the model promises. The data is in cases/*.yaml. HOLDFAST_TEST_ENDPOINT runs the same on a remote store.
+// Every access pattern of the shipped models, by its ID: data in, the right items in the right order out, the
+// plan that the model promises. The data is in cases/*.yaml. HOLDFAST_TEST_ENDPOINT runs the same on a remote
+// store.
 
 #include <gtest/gtest.h>
 
@@ -32,8 +33,10 @@ class World {
     cases = YAML::LoadFile(kRoot / "tests/models/cases" / file_);
     clock_.Set(*model::ParseInstant(cases["now"].Scalar()));
     model::LoadOptions options;
-    for (const auto& option : cases["options"]) options.options[option.first.Scalar()] = option.second.as<bool>();
-    std::string model_name = cases["model"] ? cases["model"].Scalar() : file_.substr(0, file_.find_first_of("-."));
+    for (const auto& option : cases["options"])
+      options.options[option.first.Scalar()] = option.second.as<bool>();
+    std::string model_name =
+        cases["model"] ? cases["model"].Scalar() : file_.substr(0, file_.find_first_of("-."));
     auto model = model::LoadModelFile(kRoot / "models" / (model_name + ".yaml"), options);
     if (!model) return Fail(model.error());
     if (const char* endpoint = std::getenv("HOLDFAST_TEST_ENDPOINT")) {
@@ -94,7 +97,8 @@ class World {
     if (failure.empty()) failure = file_ + ": " + error.ToString();
   }
   static std::string KeyOf(const Record& record) {
-    return record.entity()->table->name + "\n" + std::string(model::KeyOf(*record.entity()->table, record.stored()).flat());
+    return record.entity()->table->name + "\n" +
+           std::string(model::KeyOf(*record.entity()->table, record.stored()).flat());
   }
   std::vector<std::string> tables() const {
     std::vector<std::string> list;
@@ -177,7 +181,8 @@ class PatternTest : public ::testing::Test {
     if (one["pages"]) return Pages(world, one, caller, parameters, page, *answer);
     if (!one["gives"]) return;
     if (one["gives"].IsMap()) {
-      for (const auto& [name, part] : answer->parts) EXPECT_EQ(Names(world, part), Expected(one["gives"][name])) << name;
+      for (const auto& [name, part] : answer->parts)
+        EXPECT_EQ(Names(world, part), Expected(one["gives"][name])) << name;
       EXPECT_EQ(answer->parts.size(), one["gives"].size());
       return;
     }
@@ -192,7 +197,8 @@ class PatternTest : public ::testing::Test {
     EXPECT_EQ(answer->cursor, "");
   }
 
-  void Pages(World& world, const YAML::Node& one, const Caller& caller, const Item& parameters, PageRequest page, Answer answer) {
+  void Pages(World& world, const YAML::Node& one, const Caller& caller, const Item& parameters,
+             PageRequest page, Answer answer) {
     for (size_t i = 0; i < one["pages"].size(); ++i) {
       EXPECT_EQ(Names(world, answer), Expected(one["pages"][i])) << "page " << i + 1;
       bool last = i + 1 == one["pages"].size();
@@ -206,7 +212,8 @@ class PatternTest : public ::testing::Test {
   }
 
   static std::vector<std::string> Expected(const YAML::Node& names) {
-    return names.IsDefined() && names.IsSequence() ? names.as<std::vector<std::string>>() : std::vector<std::string>();
+    return names.IsDefined() && names.IsSequence() ? names.as<std::vector<std::string>>()
+                                                   : std::vector<std::string>();
   }
   static std::vector<std::string> Names(const World& world, const Answer& answer) {
     std::vector<std::string> names;
@@ -224,7 +231,8 @@ class PatternTest : public ::testing::Test {
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   for (const char* file : {"pm.yaml", "pos.yaml", "pos-tenant-scope.yaml", "trip.yaml"}) {
-    if (const char* only = std::getenv("HOLDFAST_TEST_CASES"); only != nullptr && std::string(file) != only) continue;
+    if (const char* only = std::getenv("HOLDFAST_TEST_CASES"); only != nullptr && std::string(file) != only)
+      continue;
     YAML::Node cases = YAML::LoadFile(holdfast::kRoot / "tests/models/cases" / file);
     for (const auto& pattern : cases["patterns"]) {
       std::string id = pattern.first.Scalar();

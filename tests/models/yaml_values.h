@@ -14,7 +14,8 @@ namespace holdfast::testing {
 constexpr int kVectorDimensions = 1024;
 
 inline AttributeValue ValueOf(const YAML::Node& node) {
-  if (node.IsScalar()) return node.Tag() == "!" ? AttributeValue(node.Scalar()) : model::ParsePlainScalar(node.Scalar());
+  if (node.IsScalar())
+    return node.Tag() == "!" ? AttributeValue(node.Scalar()) : model::ParsePlainScalar(node.Scalar());
   if (node.IsSequence()) {
     std::vector<AttributeValue> elements;
     for (const auto& element : node) elements.push_back(ValueOf(element));
