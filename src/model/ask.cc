@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "model/instant.h"
 #include "model/search.h"
+#include "model/time_order.h"
 
 namespace holdfast::model {
 namespace {
@@ -18,37 +19,6 @@ constexpr size_t kPageMax = 1000;
 constexpr size_t kSortedMax = 1000;
 // Pages of the store that one page of a pattern may read through a filter before it answers with what it has.
 constexpr int kStorePagesMax = 64;
-
-std::string_view KeyText(const Item& item, const std::string& name) {
-  auto value = MapView(item).Find(name);
-  return value && value->type() == Type::kString ? value->payload() : std::string_view();
-}
-
-// Where an instant begins in a key, and how long it is: 24, or 20 without milliseconds.
-struct InstantIn {
-  size_t at = std::string_view::npos;
-  size_t length = 0;
-};
-InstantIn FindInstant(std::string_view key) {
-  for (size_t t = key.find('T'); t != std::string_view::npos; t = key.find('T', t + 1)) {
-    if (t < 10 || t + 10 > key.size()) continue;
-    size_t length = key[t + 9] == 'Z' ? 20 : 24;
-    if (key.size() >= t - 10 + length && IsKeyInstant(key.substr(t - 10, length))) return {t - 10, length};
-  }
-  return {};
-}
-
-// Keys with one such text lie in one second: within it, and only within it, the order of keys is not that of
-// time.
-std::string_view SecondOf(std::string_view key) {
-  InstantIn found = FindInstant(key);
-  return found.at == std::string_view::npos ? key : key.substr(0, found.at + 19);
-}
-int64_t MillisIn(std::string_view key) {
-  InstantIn found = FindInstant(key);
-  if (found.at == std::string_view::npos) return 0;
-  return ParseInstant(key.substr(found.at, found.length)).value_or(0);
-}
 
 // Whether the sort key of what the step returns holds an instant.
 bool IsTimed(const Step& step) {
@@ -446,10 +416,10 @@ Result<std::vector<std::string>> Asking::Explain() {
 // --- reading ---
 
 std::optional<Record> Asking::Accept(const Step& step, Item item) const {
-  const Entity* entity = runtime_.model().EntityOf(*step.table, item);
-  if (entity == nullptr || std::find(step.returns.begin(), step.returns.end(), entity) == step.returns.end())
+  const Entity* entity = runtime_.model().EntityOf(*step.table, item, step.returns);
+  if (entity == nullptr || runtime_.IsExpired(*step.table, item) || !runtime_.IsVisible(caller_, item)) {
     return std::nullopt;
-  if (runtime_.IsExpired(*step.table, item) || !runtime_.IsVisible(caller_, item)) return std::nullopt;
+  }
   for (const Condition& condition : step.keep) {
     if (!Holds(condition, item.flat(), params(), Absent::kFails)) return std::nullopt;
   }
@@ -484,17 +454,10 @@ Status Asking::CheckOwner(const Step& step, const QueryRequest& query) {
   return runtime_.CheckOwner(caller_, entity, known);
 }
 
-Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* position,
-                              std::vector<Record>* out) {
-  const Step& step = *planned.step;
-  HF_CHECK_OK(CheckOwner(step, planned.query));
-  QueryRequest request = planned.query;
-  request.exclusive_start_key = position->start;
-  const std::string& sort_key = step.sort_key.name;
-  bool timed = IsTimed(step);
-  // Instants are cut to what was asked, in the order of time; see SecondOf.
-  std::optional<int64_t> from;
-  std::optional<int64_t> to;
+// The instants that a range of sort keys was asked for, before its bounds were widened.
+std::pair<std::optional<int64_t>, std::optional<int64_t>> Asking::AskedInstants(
+    const SortCondition& sort) const {
+  using Op = SortCondition::Op;
   auto instant_of = [&](const Template& pattern, bool upper) -> std::optional<int64_t> {
     for (const Template::Part& part : pattern.parts) {
       const Attribute* param = FindAttribute(pattern_.params, part.name);
@@ -505,120 +468,65 @@ Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* pos
     }
     return std::nullopt;
   };
-  using Op = SortCondition::Op;
-  if (timed) {
-    Op op = step.sort.op;
-    if (op == Op::kBetween || op == Op::kGreater || op == Op::kGreaterEqual)
-      from = instant_of(step.sort.low, false);
-    if (op == Op::kBetween) to = instant_of(step.sort.high, true);
-    if (op == Op::kLess || op == Op::kLessEqual) to = instant_of(step.sort.low, op == Op::kLessEqual);
-    if (from && op == Op::kGreater) ++*from;
-    if (to && op == Op::kLess) --*to;
+  auto shifted = [](std::optional<int64_t> millis, int64_t by) {
+    return millis ? std::optional(*millis + by) : millis;
+  };
+  switch (sort.op) {
+    case Op::kBetween: return {instant_of(sort.low, false), instant_of(sort.high, true)};
+    case Op::kGreater: return {shifted(instant_of(sort.low, true), 1), std::nullopt};
+    case Op::kGreaterEqual: return {instant_of(sort.low, false), std::nullopt};
+    case Op::kLess: return {std::nullopt, shifted(instant_of(sort.low, false), -1)};
+    case Op::kLessEqual: return {std::nullopt, instant_of(sort.low, true)};
+    default: return {};
   }
+}
 
-  std::vector<Record> found;  // complete seconds, in order
-  std::vector<Record> second;
-  std::string second_id;
-  auto earlier = [&](const Record& a, const Record& b) {
-    std::string_view left = KeyText(a.stored(), sort_key);
-    std::string_view right = KeyText(b.stored(), sort_key);
-    int64_t l = MillisIn(left);
-    int64_t r = MillisIn(right);
-    bool less = l != r ? l < r : left < right;
-    bool equal = l == r && left == right;
-    return step.descending ? !less && !equal : less;
-  };
-  // Where the second ends in which the last page did: what of it was given already is not among `found`.
-  std::string resumed_key;
-  Item resumed_start;
-  auto close_second = [&] {
-    if (position->after_millis && !second.empty() && second_id == SecondOf(position->after_key)) {
-      resumed_key = KeyText(second.back().stored(), sort_key);
-      resumed_start = StartKey(step, second.back().stored());
-    }
-    if (second.size() > 1) std::sort(second.begin(), second.end(), earlier);
-    for (Record& record : second) {
-      std::string_view key = KeyText(record.stored(), sort_key);
-      if (position->after_millis && !second_id.empty()) {
-        int64_t millis = MillisIn(key);
-        int64_t after = *position->after_millis;
-        bool later = millis != after ? millis > after : key > position->after_key;
-        bool same = millis == after && key == position->after_key;
-        // Only the second in which the last page ended has some that were given already.
-        bool given = SecondOf(key) == SecondOf(position->after_key) && (same || later == step.descending);
-        if (given) continue;
-      }
-      found.push_back(std::move(record));
-    }
-    second.clear();
-  };
-
+Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* position,
+                              std::vector<Record>* out) {
+  const Step& step = *planned.step;
+  HF_CHECK_OK(CheckOwner(step, planned.query));
+  QueryRequest request = planned.query;
+  request.exclusive_start_key = position->start;
+  bool timed = IsTimed(step);
+  TimeOrder order(step.sort_key.name, step.descending, *position);
+  if (timed) {
+    auto [from, to] = AskedInstants(step.sort);
+    order.Cut(from, to);
+  }
+  std::vector<Record>& found = order.ready();
   bool exhausted = false;
   for (int pages = 0; !exhausted && found.size() <= want && pages < kStorePagesMax; ++pages) {
-    request.limit = static_cast<int64_t>(std::min(kPageMax, want + 1 - std::min(want, found.size())));
+    // One more than wanted tells whether there is a next page. Through a filter, pages are read whole.
+    if (!request.filter_expression) request.limit = static_cast<int64_t>(want + 1 - found.size());
     auto page = runtime_.store_->Run(request);
     if (!page) return FromStore(page.error());
     for (Item& item : *page->items) {
       std::optional<Record> record = Accept(step, std::move(item));
       if (!record) continue;
-      if (!timed) {
+      if (timed) {
+        order.Add(*std::move(record));
+      } else {
         found.push_back(*std::move(record));
-        continue;
       }
-      std::string_view key = KeyText(record->stored(), sort_key);
-      if (from || to) {
-        int64_t millis = MillisIn(key);
-        if ((from && millis < *from) || (to && millis > *to)) continue;
-      }
-      if (std::string_view id = SecondOf(key); id != second_id) {
-        close_second();
-        second_id = id;
-      }
-      second.push_back(*std::move(record));
     }
     exhausted = !page->last_evaluated_key;
     request.exclusive_start_key = std::move(page->last_evaluated_key);
   }
-  bool gave_up = !exhausted && found.size() <= want;
-  if (exhausted) close_second();
-  if (found.size() <= want && exhausted) {
-    std::move(found.begin(), found.end(), std::back_inserter(*out));
-    return false;
-  }
-  if (gave_up && found.empty()) {
-    position->start = request.exclusive_start_key;
-    return true;
-  }
+  if (exhausted) order.End();
   size_t count = std::min(want, found.size());
-  const Item& last = found[count - 1].stored();
-  Position next;
-  next.step = position->step;
-  if (!timed) {
-    next.start = gave_up ? request.exclusive_start_key : StartKey(step, last);
-  } else {
-    std::string_view last_key = KeyText(last, sort_key);
-    next.after_millis = MillisIn(last_key);
-    next.after_key = last_key;
-    // Go on from the end of the last complete second before the one in which this page ends.
-    next.start = position->start;
-    std::string_view ending = SecondOf(last_key);
-    std::string_view furthest;
-    if (!resumed_key.empty() && SecondOf(resumed_key) != ending) {
-      furthest = resumed_key;
-      next.start = resumed_start;
-    }
-    for (size_t i = 0; i < count; ++i) {
-      std::string_view key = KeyText(found[i].stored(), sort_key);
-      if (SecondOf(key) == ending) continue;
-      bool further = furthest.empty() || (step.descending ? key < furthest : key > furthest);
-      if (!further) continue;
-      furthest = key;
-      next.start = StartKey(step, found[i].stored());
+  bool more = !exhausted || found.size() > want;
+  if (more && count == 0) {
+    position->start = request.exclusive_start_key;  // read far and found nothing: the next page reads on
+  } else if (more) {
+    auto start_key = [&](const Item& item) { return StartKey(step, item); };
+    if (timed) {
+      *position = order.After(count, *position, start_key);
+    } else {
+      position->start = start_key(found[count - 1].stored());
     }
   }
   std::move(found.begin(), found.begin() + static_cast<ptrdiff_t>(count), std::back_inserter(*out));
-  *position = std::move(next);
-  return true;
+  return more;
 }
 
 Result<bool> Asking::RunScan(const Step& step, size_t want, Position* position, std::vector<Record>* out) {
@@ -641,15 +549,6 @@ Result<bool> Asking::RunScan(const Step& step, size_t want, Position* position, 
 
 Status Asking::RunKeys(const Planned& planned, std::vector<Record>* out) {
   const Step& step = *planned.step;
-  if (step.form == Form::kGet) {
-    Result<Item> stored = runtime_.Load(caller_, *step.returns[0], Item(params_), step.consistent);
-    if (stored) {
-      out->emplace_back(&runtime_.model(), step.returns[0], *std::move(stored));
-      return Ok{};
-    }
-    // Asking for what is not there gives nothing; asking for somebody else's is an error like its absence.
-    return stored.error();
-  }
   std::map<std::string, Item> by_key;
   for (size_t begin = 0; begin < planned.keys.size(); begin += limits::kBatchGetKeysMax) {
     BatchGetItemRequest request;
@@ -705,18 +604,27 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
           .step = static_cast<int64_t>(step), .start = {}, .after_millis = {}, .after_key = {}, .skip = 0};
       break;
     }
-    HF_TRY(Planned planned, Plan(case_->steps[step]));
+    const Step& current = case_->steps[step];
     size_t left = read_until - answer->records.size();
-    switch (case_->steps[step].form) {
+    switch (current.form) {
       case Form::kQuery: {
+        HF_TRY(Planned planned, PlanQuery(current));
         HF_TRY(more, RunQuery(planned, left, &position, &answer->records));
         break;
       }
       case Form::kScan: {
-        HF_TRY(more, RunScan(case_->steps[step], read_until, &position, &answer->records));
+        HF_TRY(more, RunScan(current, read_until, &position, &answer->records));
         break;
       }
-      default: HF_CHECK_OK(RunKeys(planned, &answer->records));
+      case Form::kGet: {
+        HF_TRY(Item stored, runtime_.Load(caller_, *current.returns[0], Item(params_), current.consistent));
+        answer->records.emplace_back(&runtime_.model(), current.returns[0], std::move(stored));
+        break;
+      }
+      default: {
+        HF_TRY(Planned planned, PlanKeys(current));
+        HF_CHECK_OK(RunKeys(planned, &answer->records));
+      }
     }
     if (!more)
       position = Position{.step = static_cast<int64_t>(step) + 1,

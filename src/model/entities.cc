@@ -214,9 +214,12 @@ Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Ite
     auto got = store_->Run(request);
     if (!got) return FromStore(got.error());
     if (!got->item) continue;
-    const Entity* found = model_->EntityOf(*entity.table, *got->item);
-    if (found != &entity || IsExpired(*entity.table, *got->item) || !IsVisible(caller, *got->item)) break;
-    HF_CHECK_OK(CheckOwner(caller, entity, Record(model_.get(), &entity, *got->item).Fields()));
+    if (model_->EntityOf(*entity.table, *got->item, {&entity}) == nullptr ||
+        IsExpired(*entity.table, *got->item) || !IsVisible(caller, *got->item))
+      break;
+    if (!caller.tenant.empty()) {
+      HF_CHECK_OK(CheckOwner(caller, entity, Record(model_.get(), &entity, *got->item).Fields()));
+    }
     return *std::move(got->item);
   }
   return NotFound(entity, IdOf(entity, known));

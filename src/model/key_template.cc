@@ -92,27 +92,42 @@ Result<Template> ParseTemplate(std::string_view text) {
   }
 }
 
-std::optional<std::map<std::string, std::string>> Match(const Template& pattern, std::string_view text) {
-  std::map<std::string, std::string> values;
+namespace {
+
+// Calls `take(part, value)` for each placeholder, while it returns true. Returns whether `text` fits.
+template <class Take>
+bool Walk(const Template& pattern, std::string_view text, const Take& take) {
   for (size_t i = 0; i < pattern.parts.size(); ++i) {
     const Template::Part& part = pattern.parts[i];
-    if (!text.starts_with(part.text)) return std::nullopt;
+    if (!text.starts_with(part.text)) return false;
     text.remove_prefix(part.text.size());
     if (part.name.empty()) continue;
     // A value ends where the next text begins; at a '#' in any case.
-    std::string_view next =
-        i + 1 < pattern.parts.size() ? std::string_view(pattern.parts[i + 1].text) : std::string_view();
+    std::string_view next;
+    if (i + 1 < pattern.parts.size()) next = pattern.parts[i + 1].text;
     size_t end = std::min(next.empty() ? text.size() : text.find(next), text.find('#'));
     end = std::min(end, text.size());
-    if (end == 0) return std::nullopt;
-    if (!part.as_date) {
-      auto [known, fresh] = values.emplace(part.name, text.substr(0, end));
-      if (!fresh && known->second != text.substr(0, end)) return std::nullopt;
-    }
+    if (end == 0 || !take(part, text.substr(0, end))) return false;
     text.remove_prefix(end);
   }
-  if (!text.empty()) return std::nullopt;
+  return text.empty();
+}
+
+}  // namespace
+
+std::optional<std::map<std::string, std::string>> Match(const Template& pattern, std::string_view text) {
+  std::map<std::string, std::string> values;
+  bool fits = Walk(pattern, text, [&](const Template::Part& part, std::string_view value) {
+    if (part.as_date) return true;
+    auto [known, fresh] = values.emplace(part.name, value);
+    return fresh || known->second == value;
+  });
+  if (!fits) return std::nullopt;
   return values;
+}
+
+bool Fits(const Template& pattern, std::string_view text) {
+  return Walk(pattern, text, [](const Template::Part&, std::string_view) { return true; });
 }
 
 bool CanCollide(const Template& a, const Template& b) {

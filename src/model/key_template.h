@@ -38,6 +38,9 @@ Result<Template> ParseTemplate(std::string_view text);
 // out.
 std::optional<std::map<std::string, std::string>> Match(const Template& pattern, std::string_view text);
 
+// Whether it was.
+bool Fits(const Template& pattern, std::string_view text);
+
 // Whether some text could come from both.
 bool CanCollide(const Template& a, const Template& b);
 

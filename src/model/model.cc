@@ -27,7 +27,7 @@ bool HasKeysOf(const Entity& entity, const Item& item) {
     auto text = KeyText(item, part.attribute.name);
     if (!text) return part.attribute.type != 'S';
     return std::any_of(part.templates.begin(), part.templates.end(),
-                       [&](const Template& pattern) { return Match(pattern, *text).has_value(); });
+                       [&](const Template& pattern) { return Fits(pattern, *text); });
   });
 }
 
@@ -110,17 +110,19 @@ const Pattern* Model::FindPattern(std::string_view id) const {
 }
 
 const Entity* Model::EntityOf(const Table& table, const Item& item) const {
-  if (!table.type_attribute.empty()) {
-    if (auto type = KeyText(item, table.type_attribute)) {
-      for (const auto& entity : entities) {
-        if (entity->table == &table && entity->type == *type)
-          return HasKeysOf(*entity, item) ? entity.get() : nullptr;
-      }
-      return nullptr;
-    }
-  }
+  std::vector<const Entity*> all;
   for (const auto& entity : entities) {
-    if (entity->table == &table && HasKeysOf(*entity, item)) return entity.get();
+    if (entity->table == &table) all.push_back(entity.get());
+  }
+  return EntityOf(table, item, all);
+}
+
+const Entity* Model::EntityOf(const Table& table, const Item& item,
+                              const std::vector<const Entity*>& wanted) const {
+  std::optional<std::string_view> type;
+  if (!table.type_attribute.empty()) type = KeyText(item, table.type_attribute);
+  for (const Entity* entity : wanted) {
+    if (type ? entity->type == *type : HasKeysOf(*entity, item)) return entity;
   }
   return nullptr;
 }
