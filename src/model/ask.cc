@@ -427,14 +427,8 @@ std::optional<Record> Asking::Accept(const Step& step, Item item) const {
 }
 
 Item Asking::StartKey(const Step& step, const Item& item) const {
-  Item key = KeyOf(*step.table, item);
-  if (step.index == nullptr) return key;
-  for (const auto* attributes : {&step.index->hash, &step.index->range}) {
-    for (const KeyAttribute& attribute : *attributes) {
-      if (auto value = item.Get(attribute.name)) key.Set(attribute.name, *value);
-    }
-  }
-  return key;
+  if (step.index == nullptr) return KeyOf(*step.table, item);
+  return Attributes(item, {&step.table->key, &step.index->hash, &step.index->range});
 }
 
 Status Asking::CheckOwner(const Step& step, const QueryRequest& query) {
@@ -481,11 +475,10 @@ std::pair<std::optional<int64_t>, std::optional<int64_t>> Asking::AskedInstants(
   }
 }
 
-Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* position,
-                              std::vector<Record>* out) {
+Result<bool> Asking::RunQuery(Planned planned, size_t want, Position* position, std::vector<Record>* out) {
   const Step& step = *planned.step;
   HF_CHECK_OK(CheckOwner(step, planned.query));
-  QueryRequest request = planned.query;
+  QueryRequest& request = planned.query;
   request.exclusive_start_key = position->start;
   bool timed = IsTimed(step);
   TimeOrder order(step.sort_key.name, step.descending, *position);
@@ -494,6 +487,7 @@ Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* pos
     order.Cut(from, to);
   }
   std::vector<Record>& found = order.ready();
+  found.reserve(want + 1);
   bool exhausted = false;
   for (int pages = 0; !exhausted && found.size() <= want && pages < kStorePagesMax; ++pages) {
     // One more than wanted tells whether there is a next page. Through a filter, pages are read whole.
@@ -525,7 +519,12 @@ Result<bool> Asking::RunQuery(const Planned& planned, size_t want, Position* pos
       position->start = start_key(found[count - 1].stored());
     }
   }
-  std::move(found.begin(), found.begin() + static_cast<ptrdiff_t>(count), std::back_inserter(*out));
+  found.erase(found.begin() + static_cast<ptrdiff_t>(count), found.end());
+  if (out->empty()) {
+    *out = std::move(found);
+  } else {
+    std::move(found.begin(), found.end(), std::back_inserter(*out));
+  }
   return more;
 }
 
@@ -609,7 +608,7 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
     switch (current.form) {
       case Form::kQuery: {
         HF_TRY(Planned planned, PlanQuery(current));
-        HF_TRY(more, RunQuery(planned, left, &position, &answer->records));
+        HF_TRY(more, RunQuery(std::move(planned), left, &position, &answer->records));
         break;
       }
       case Form::kScan: {

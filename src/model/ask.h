@@ -56,7 +56,7 @@ class Asking {
   // --- running; each appends to `answer` ---
   Status RunReads(const PageRequest& page, Answer* answer);
   // True when there is more than `want`; `position` then says where.
-  Result<bool> RunQuery(const Planned& planned, size_t want, Position* position, std::vector<Record>* out);
+  Result<bool> RunQuery(Planned planned, size_t want, Position* position, std::vector<Record>* out);
   std::pair<std::optional<int64_t>, std::optional<int64_t>> AskedInstants(const SortCondition& sort) const;
   Result<bool> RunScan(const Step& step, size_t want, Position* position, std::vector<Record>* out);
   Status RunKeys(const Planned& planned, std::vector<Record>* out);

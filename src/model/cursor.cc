@@ -1,12 +1,14 @@
 #include "model/cursor.h"
 
 #include <openssl/crypto.h>
-#include <openssl/hmac.h>
+#include <openssl/evp.h>
 #include <openssl/rand.h>
 
 #include <algorithm>
 
+#include "auth/hmac.h"
 #include "base/base64.h"
+#include "base/check.h"
 #include "model/refusal.h"
 #include "value/flat.h"
 
@@ -14,6 +16,7 @@ namespace holdfast::model {
 namespace {
 
 constexpr size_t kKeyBytes = 32;
+constexpr size_t kBlockBytes = 64;  // of SHA-256
 constexpr size_t kSignatureBytes = 16;
 constexpr size_t kCursorBytesMax = 16 * 1024;
 
@@ -23,30 +26,68 @@ Error BadCursor() {
 
 }  // namespace
 
-CursorCodec::CursorCodec(std::string key) : key_(std::move(key)) {
-  if (!key_.empty()) return;
-  key_.resize(kKeyBytes);
-  RAND_bytes(reinterpret_cast<unsigned char*>(key_.data()), static_cast<int>(key_.size()));
+CursorCodec::CursorCodec(std::string key) : inner_(EVP_MD_CTX_new()), outer_(EVP_MD_CTX_new()) {
+  if (key.empty()) {
+    key.resize(kKeyBytes);
+    HF_ASSERT(RAND_bytes(reinterpret_cast<unsigned char*>(key.data()), static_cast<int>(key.size())) == 1);
+  }
+  if (key.size() > kBlockBytes) key = auth::HmacSha256("", key);
+  // HMAC's two hashes, each with its half of the key taken in already.
+  auto begin = [&](evp_md_ctx_st* hash, char pad) {
+    std::string block = key;
+    block.resize(kBlockBytes, '\0');
+    for (char& c : block) c = static_cast<char>(c ^ pad);
+    HF_ASSERT(EVP_DigestInit_ex(hash, EVP_sha256(), nullptr) == 1);
+    EVP_DigestUpdate(hash, block.data(), block.size());
+  };
+  begin(inner_, 0x36);
+  begin(outer_, 0x5c);
+}
+
+CursorCodec::~CursorCodec() {
+  EVP_MD_CTX_free(inner_);
+  EVP_MD_CTX_free(outer_);
 }
 
 std::string CursorCodec::Signature(std::string_view payload, std::string_view bound_to) const {
-  // The length in front keeps the two apart.
-  std::string text = std::to_string(bound_to.size()) + ":";
-  text.append(bound_to).append(payload);
+  EVP_MD_CTX* hash = EVP_MD_CTX_new();
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int size = 0;
-  HMAC(EVP_sha256(), key_.data(), static_cast<int>(key_.size()),
-       reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest, &size);
+  EVP_MD_CTX_copy_ex(hash, inner_);
+  std::string length = std::to_string(bound_to.size()) + ":";  // keeps the two apart
+  for (std::string_view text : {std::string_view(length), bound_to, payload})
+    EVP_DigestUpdate(hash, text.data(), text.size());
+  EVP_DigestFinal_ex(hash, digest, &size);
+  EVP_MD_CTX_copy_ex(hash, outer_);
+  EVP_DigestUpdate(hash, digest, size);
+  EVP_DigestFinal_ex(hash, digest, &size);
+  EVP_MD_CTX_free(hash);
   return std::string(reinterpret_cast<const char*>(digest), kSignatureBytes);
 }
 
 std::string CursorCodec::Encode(const Position& position, std::string_view bound_to) const {
-  AttributeMap fields{{"s", position.step}};
-  if (position.start) fields["k"] = AttributeValue::Map(position.start->ToMap());
-  if (position.after_millis) fields["m"] = *position.after_millis;
-  if (!position.after_key.empty()) fields["a"] = position.after_key;
-  if (position.skip > 0) fields["n"] = position.skip;
-  std::string payload(Item(fields).flat());
+  value::FlatWriter writer;
+  auto number = [&](std::string_view name, int64_t value) {
+    writer.Name(name);
+    writer.Number(value::Number::FromInt(value));
+  };
+  std::string start;
+  writer.BeginMap();
+  number("s", position.step);
+  if (position.start) {
+    // An item is the payload of a map.
+    start = static_cast<char>(value::Type::kMap) + std::string(position.start->flat());
+    writer.Name("k");
+    writer.Copy(value::ValueView(start));
+  }
+  if (position.after_millis) number("m", *position.after_millis);
+  if (!position.after_key.empty()) {
+    writer.Name("a");
+    writer.String(position.after_key);
+  }
+  if (position.skip > 0) number("n", position.skip);
+  writer.EndMap();
+  std::string payload = writer.TakeMap();
   std::string text = base::Base64(Signature(payload, bound_to) + payload);
   std::replace(text.begin(), text.end(), '+', '-');
   std::replace(text.begin(), text.end(), '/', '_');

@@ -11,6 +11,8 @@
 #include "holdfast/result.h"
 #include "holdfast/value.h"
 
+struct evp_md_ctx_st;  // of OpenSSL
+
 namespace holdfast::model {
 
 struct Position {
@@ -26,13 +28,18 @@ class CursorCodec {
  public:
   // An empty key means a random one.
   explicit CursorCodec(std::string key);
+  ~CursorCodec();
+  CursorCodec(const CursorCodec&) = delete;
+  CursorCodec& operator=(const CursorCodec&) = delete;
   std::string Encode(const Position& position, std::string_view bound_to) const;
   // InvalidCursor for anything that Encode did not give for the same `bound_to`.
   Result<Position> Decode(std::string_view cursor, std::string_view bound_to) const;
 
  private:
   std::string Signature(std::string_view payload, std::string_view bound_to) const;
-  std::string key_;
+  // HMAC-SHA-256 with the key taken in once: a cursor is made for nearly every page.
+  evp_md_ctx_st* const inner_;
+  evp_md_ctx_st* const outer_;
 };
 
 }  // namespace holdfast::model

@@ -479,12 +479,24 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
   return built;
 }
 
-Item KeyOf(const Table& table, const Item& stored) {
-  Item key;
-  for (const KeyAttribute& attribute : table.key) {
-    if (auto value = stored.Get(attribute.name)) key.Set(attribute.name, *value);
+Item Attributes(const Item& stored, std::initializer_list<const std::vector<KeyAttribute>*> wanted) {
+  MapView item(stored);
+  value::FlatWriter writer;
+  writer.BeginMap();
+  for (const auto* attributes : wanted) {
+    for (const KeyAttribute& attribute : *attributes) {
+      auto value = item.Find(attribute.name);
+      if (!value) continue;
+      writer.Name(attribute.name);
+      writer.Copy(*value);
+    }
   }
-  return key;
+  writer.EndMap();
+  return Item::FromFlat(writer.TakeMap());
+}
+
+Item KeyOf(const Table& table, const Item& stored) {
+  return Attributes(stored, {&table.key});
 }
 
 Result<std::vector<Item>> KeysOf(const Entity& entity, const Item& known) {

@@ -63,6 +63,8 @@ using Known = std::function<std::optional<value::ValueView>(std::string_view nam
 // part of it. The first is the one holdfast writes. Only the table's key attributes.
 Result<std::vector<Item>> KeysOf(const Entity& entity, const Item& known);
 Item KeyOf(const Table& table, const Item& stored);
+// Those attributes of an item that are there.
+Item Attributes(const Item& stored, std::initializer_list<const std::vector<KeyAttribute>*> wanted);
 // "id 5f0c…" for messages.
 std::string IdOf(const Entity& entity, const Item& known);
 
