@@ -33,6 +33,13 @@ std::string Fixed(double value, int digits) {
   return text;
 }
 
+// 200000, 0.12: people do not count in powers of ten.
+std::string Amount(double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.10g", value);
+  return text;
+}
+
 // Half a cent is rounded up, as on a bill: 0.2375 is 0.24.
 std::string Cents(double usd) {
   return Fixed(std::floor(usd * 100 + 0.5 + 1e-9) / 100, 2);
@@ -63,7 +70,7 @@ std::string CostTable(const Estimate& estimate) {
   std::string table = Padded("", "amount", "price", "USD/month");
   for (const CostItem& item : estimate.items) {
     std::string_view per = item.unit == "GB" ? "/GB" : "/million";
-    table += Padded(item.name, Cat(NumberText(item.amount), " ", item.unit), Cat(Fixed(item.price, 2), per),
+    table += Padded(item.name, Cat(Amount(item.amount), " ", item.unit), Cat(Fixed(item.price, 2), per),
                     Fixed(item.usd, 4));
   }
   return table + Padded("total", "", "", Cents(estimate.usd));

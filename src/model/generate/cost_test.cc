@@ -35,6 +35,7 @@ TEST(Cost, TheTableAlone) {
   Estimate estimate = EstimateCost(kTable);
   EXPECT_DOUBLE_EQ(estimate.usd, 0.2375);
   EXPECT_THAT(CostTable(estimate), EndsWith(" 0.24\n"));
+  EXPECT_THAT(CostTable(estimate), HasSubstr(" 200000 requests")) << "not 2e+05";
 }
 
 TEST(Cost, TheTableWithItsIndexAndRecovery) {
