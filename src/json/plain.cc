@@ -70,7 +70,12 @@ Result<AttributeValue> Read(Value value, int depth) {
       if (auto code = value.get_bool().get(flag)) return NoJson(code);
       return AttributeValue(flag);
     }
-    case simdjson::ondemand::json_type::null: return AttributeValue();
+    case simdjson::ondemand::json_type::null: {
+      bool null = false;  // its first letter has been looked at so far
+      if (auto code = value.is_null().get(null)) return NoJson(code);
+      if (!null) return NoJson(simdjson::N_ATOM_ERROR);
+      return AttributeValue();
+    }
     case simdjson::ondemand::json_type::array: {
       simdjson::ondemand::array array;
       if (auto code = value.get_array().get(array)) return NoJson(code);
@@ -138,6 +143,8 @@ Result<AttributeValue> ReadPlainValue(std::string_view text) {
   Value list;
   if (auto code = document.get_value().get(list)) return NoJson(code);
   HF_TRY(AttributeValue read, Read(list, 0));
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
+    return NoJson(simdjson::TRAILING_CONTENT);
   if (read.AsList().size() != 1) return ValidationError("no JSON: one value is expected");
   return read.AsList()[0];
 }
