@@ -1,8 +1,14 @@
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 
+#include "cli/completion.h"
 #include "cli/config.h"
+#include "cli/demo.h"
+#include "cli/entity_command.h"
+#include "cli/keys.h"
+#include "cli/model_command.h"
 #include "cli/search.h"
 #include "cli/serve.h"
 #include "cli/verify.h"
@@ -154,6 +160,13 @@ int Main(int argc, char** argv) {
   CLI::App* search = app.add_subcommand("search", "Search a vector index of a store that no server has open");
   AddSearchOptions(search, &search_config);
 
+  Run run;  // of the commands below
+  AddModelCommands(&app, &run);
+  AddEntityCommands(&app, &run);
+  AddDemoCommand(&app, &run);
+  AddKeyCommands(&app, &run);
+  AddCompletionCommand(&app, &run);
+
   std::vector<std::string> arguments(argv + 1, argv + argc);
   arguments = TranslateDynamoDbLocalFlags(arguments);
   if (!arguments.empty() && arguments[0] == "serve") {
@@ -174,13 +187,15 @@ int Main(int argc, char** argv) {
     all.insert(all.end(), arguments.begin() + 1, arguments.end());
     arguments = std::move(all);
   }
+  bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants it
   try {
     app.parse(arguments);
   } catch (const CLI::ParseError& e) {
-    int code = app.exit(e);
-    return code == 0 ? 0 : 2;
+    if (json && e.get_exit_code() != 0) return Report(UsageError(e.what()), json);
+    return app.exit(e) == 0 ? kDone : kUsage;
   }
+  if (run) return run();
   if (serve->parsed()) {
     if (in_memory) config.store.directory.clear();
     return Serve(config);

@@ -1,11 +1,10 @@
 #include "cli/search.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <sstream>
 
+#include "cli/output.h"
 #include "engine/index/vector_value.h"
 #include "holdfast/database.h"
 #include "json/item_reader.h"
@@ -99,67 +98,21 @@ Result<SearchVector> VectorFrom(Database* db, const SearchConfig& config) {
 
 // --- output ---
 
-// Rows of equal columns; the first is the header.
-using Rows = std::vector<std::vector<std::string>>;
-
-std::string CellText(value::ValueView value) {
-  constexpr size_t kWidthMax = 40;
-  std::string text;
-  switch (value.type()) {
-    case value::Type::kString: text = value.payload(); break;
-    case value::Type::kNumber: value::AppendNumberText(value.payload(), &text); break;
-    default: json::AppendValue(value, &text);
-  }
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
-  if (text.size() <= kWidthMax) return text;
-  size_t cut = kWidthMax - 3;
-  while (cut > 0 && (text[cut] & 0xc0) == 0x80) --cut;  // not within a character
-  return text.substr(0, cut) + "...";
-}
-
-void Print(const Rows& rows) {
-  std::vector<size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 2, ' ');
-    }
-    std::printf("%s\n", line.c_str());
-  }
-}
-
 // `score` gives the text of a result's number, called `column`.
 template <class Results, class Score>
 void PrintTable(const Results& results, const std::string& column, const Score& score) {
-  std::vector<std::string> names;
+  std::vector<Item> items;
+  std::vector<std::string> scores{column};
   for (const auto& result : results) {
-    value::MapView item(result.item);
-    for (uint32_t i = 0; i < item.size(); ++i) {
-      std::string name(item.At(i).name);
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
-    }
+    items.push_back(result.item);
+    scores.push_back(score(result));
   }
-  Rows rows{{column}};
-  rows[0].insert(rows[0].end(), names.begin(), names.end());
-  for (const auto& result : results) {
-    std::vector<std::string> row{score(result)};
-    for (const std::string& name : names) {
-      auto value = value::MapView(result.item).Find(name);
-      row.push_back(value ? CellText(*value) : "");
-    }
-    rows.push_back(std::move(row));
-  }
-  Print(rows);
+  PrintRows(RowsOf(items, {}, scores));
   std::printf("%zu found\n", results.size());
 }
 
 template <class Response>
-void PrintJson(const Response& response) {
+void PrintResponse(const Response& response) {
   std::string text;
   json::WriteStruct(response, &text);
   std::printf("%s\n", text.c_str());
@@ -197,7 +150,7 @@ Status Run(const SearchConfig& config) {
     request.vector = std::move(vector);
     request.threshold = *config.threshold;
     HF_TRY(SimilaritySearchResponse response, db->SimilaritySearch(request));
-    if (config.json) return PrintJson(response), OkStatus();
+    if (config.json) return PrintResponse(response), OkStatus();
     PrintTable(response.results, "similarity",
                [](const SimilarItem& item) { return TextOf(item.similarity); });
     return Ok{};
@@ -206,7 +159,7 @@ Status Run(const SearchConfig& config) {
   SetCondition(config, values, &request);
   request.search_vector = std::move(vector);
   HF_TRY(SearchVectorsResponse response, db->SearchVectors(request));
-  if (config.json) return PrintJson(response), OkStatus();
+  if (config.json) return PrintResponse(response), OkStatus();
   PrintTable(response.search_results, "score", [](const SearchResult& item) { return TextOf(item.score); });
   return Ok{};
 }

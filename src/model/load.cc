@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "model/notation.h"
+#include "model/yaml_value.h"
 #include "value/number.h"
 
 namespace holdfast::model {
@@ -148,19 +149,6 @@ class Loader {
     if (auto number = value::Number::Parse(at.text())) return number->ToDouble();
     Problem(at, "should be a number");
     return std::nullopt;
-  }
-  AttributeValue Value(const YAML::Node& node) {
-    if (node.IsScalar())
-      return node.Tag() == "!" ? AttributeValue(node.Scalar()) : ParsePlainScalar(node.Scalar());
-    if (node.IsSequence()) {
-      std::vector<AttributeValue> elements;
-      for (const auto& element : node) elements.push_back(Value(element));
-      return AttributeValue::List(std::move(elements));
-    }
-    if (!node.IsMap()) return nullptr;
-    AttributeMap entries;
-    for (const auto& entry : node) entries[entry.first.Scalar()] = Value(entry.second);
-    return AttributeValue::Map(std::move(entries));
   }
   template <class T>
   void Unique(std::set<std::string>* seen, const std::string& id, const T& where) {
@@ -372,7 +360,7 @@ class Loader {
       if (text.ends_with("()"))
         attribute->default_from = Take(at["default"], ParseComputed(text));
       else
-        attribute->default_value = Value(at["default"].node);
+        attribute->default_value = ValueOfYaml(at["default"].node);
     }
     if (at["always"]) attribute->always = Take(at["always"], ParseComputed(at["always"].text()));
     attribute->min = Decimal(at["min"]);
@@ -520,7 +508,7 @@ class Loader {
     for (const std::string& other : Texts(at["overlaps"])) overlaps_.insert({name, other});
     EachElement(at["defaults"], [&](const At& item) {
       if (!item.node.IsMap()) return Problem(item, "should be a map of attributes");
-      entity->defaults.push_back(Value(item.node).AsMap());
+      entity->defaults.push_back(ValueOfYaml(item.node).AsMap());
     });
     CheckEntity(at, *entity);
     model_->entities.push_back(std::move(entity));

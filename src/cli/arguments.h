@@ -1,0 +1,27 @@
+// Attributes and parameters as people write them on a command line.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "holdfast/result.h"
+#include "holdfast/value.h"
+#include "model/model.h"
+
+namespace holdfast::cli {
+
+// What the model says of a name; null: nothing.
+using Declared = std::function<const model::Attribute*(std::string_view name)>;
+
+// A text where the model wants one, otherwise JSON if it is any. What is neither is left to the model to
+// refuse.
+AttributeValue ReadValue(const model::Attribute* attribute, const std::string& text);
+
+// name=value, name:=json, @file.json or - (standard input) for a whole object; what comes later wins.
+Result<AttributeMap> ReadFields(const std::vector<std::string>& words, const Declared& declared);
+// --name value or --name=value.
+Result<AttributeMap> ReadParameters(const std::vector<std::string>& words, const Declared& declared);
+
+}  // namespace holdfast::cli
