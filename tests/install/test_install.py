@@ -1,4 +1,5 @@
 """holdfast as somebody else's program finds it: installed under a prefix, found by CMake, linked and run."""
+import json
 import pathlib
 import re
 import subprocess
@@ -42,6 +43,15 @@ def exported(library):
 # The program must not depend on the build tree it came from.
 def test_the_installed_program_runs(prefix):
     assert re.search(r"\d+\.\d+\.\d+", run(prefix / "bin/holdfast", "--version"))
+
+
+def test_the_installed_program_finds_the_installed_models(prefix, tmp_path):
+    found = json.loads(run(prefix / "bin/holdfast", "model", "check", "--json"))["sound"]
+    assert [pathlib.Path(one["file"]) for one in found] == [
+        prefix / "share/holdfast/models" / f"{name}.yaml" for name in ("pm", "pos", "trip")
+    ]
+    assert (prefix / "share/holdfast/models/model.schema.json").exists()
+    run(prefix / "bin/holdfast", "demo", "trip", "--data", tmp_path / "data")
 
 
 def test_the_licence_is_installed(prefix):
