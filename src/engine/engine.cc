@@ -74,6 +74,7 @@ Engine::Engine(const EngineOptions& options)
     : options_(options.options),
       vector_graph_min_(options.vector_graph_min),
       vector_snapshot_changes_(options.vector_snapshot_changes),
+      guards_(options.guards),
       clock_(options.clock != nullptr ? options.clock : &system_clock_),
       log_(options.log != nullptr ? options.log : &silence_),
       random_(options.seed != 0 ? base::Random(options.seed).Next() : base::Random().Next()) {}
@@ -122,6 +123,12 @@ Engine::~Engine() {
   if (lock_fd_ >= 0) ::close(lock_fd_);
 }
 
+TablePtr Engine::NewTable(TableSchema schema) const {
+  auto guard = guards_.find(schema.name);
+  return std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)), vector_graph_min_,
+                                 guard == guards_.end() ? nullptr : guard->second);
+}
+
 Status Engine::Load() {
   HF_TRY(Meta meta, ReadMeta(kv_.get()));
   base::MutexLock ddl(&ddl_mu_);
@@ -140,8 +147,7 @@ Status Engine::Load() {
   HF_CHECK_OK(it->status());
   it.reset();
   for (TableSchema& schema : schemas) {
-    bool added = catalog_.Add(
-        std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)), vector_graph_min_));
+    bool added = catalog_.Add(NewTable(std::move(schema)));
     if (!added) return Error(ErrorCode::kCorruption, "two tables have one name");
   }
   HF_TRY(bool clean, LoadTallies());
@@ -294,8 +300,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema) {
   Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
   committer_->End(stamp);
   HF_CHECK_OK(std::move(written));
-  auto table =
-      std::make_shared<Table>(std::make_shared<const TableSchema>(std::move(schema)), vector_graph_min_);
+  TablePtr table = NewTable(std::move(schema));
   bool added = catalog_.Add(table);
   HF_ASSERT(added);
   if (table->has_vectors) vector_keeper_->Wake();

@@ -52,6 +52,8 @@ struct EngineOptions {
   uint64_t vector_snapshot_changes = 0;
   // Sweeps and other housekeeping happen only when RunHousekeeping() is called.
   bool manual_housekeeping = false;
+  // Of tables that exist, and of those that are made later.
+  ItemGuards guards;
 };
 
 // A state of the store to read from, held for as long as somebody reads.
@@ -123,6 +125,7 @@ class Engine {
   friend class VectorKeeper;
 
   explicit Engine(const EngineOptions& options);
+  TablePtr NewTable(TableSchema schema) const;
   Status Load();
   Status SaveMeta(storage::Batch* batch) HF_REQUIRES(ddl_mu_);
   void SaveTallies(bool clean, storage::Batch* batch) HF_REQUIRES(ddl_mu_);
@@ -134,6 +137,7 @@ class Engine {
   const Options options_;
   const size_t vector_graph_min_;
   const uint64_t vector_snapshot_changes_;
+  const ItemGuards guards_;
   base::SystemClock system_clock_;
   const base::Clock* const clock_;
   base::Log silence_{base::LogLevel::kNone};

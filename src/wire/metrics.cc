@@ -71,6 +71,7 @@ void Metrics::CountBytes(size_t received, size_t sent) {
 std::string Metrics::Render(engine::Engine* engine) const {
   std::string out;
   RenderRequests(&out);
+  if (engine == nullptr) return out;
   RenderTables(engine, &out);
   RenderVectors(engine, &out);
   RenderStorage(engine, &out);
@@ -141,6 +142,13 @@ void Metrics::RenderTables(engine::Engine* engine, std::string* out) {
   family("holdfast_items", "gauge", "Items, by table and index.", &Row::items);
   family("holdfast_item_bytes", "gauge", "Bytes of items by DynamoDB's size rule, by table and index.",
          &Row::bytes);
+  AppendType("holdfast_model_warnings_total", "counter",
+             "Items written against their model, by table; of tables with `enforce: warn`.", out);
+  for (const engine::TablePtr& table : engine->catalog().All()) {
+    if (table->guard == nullptr || table->guard->refuses()) continue;
+    AppendSample("holdfast_model_warnings_total", Label("table", table->schema()->name),
+                 static_cast<double>(table->guard->warnings()), out);
+  }
 }
 
 void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {

@@ -40,6 +40,7 @@ class Metrics {
   void CountConnection(int delta) { connections_.fetch_add(delta, std::memory_order_relaxed); }
   int64_t connections() const { return connections_.load(std::memory_order_relaxed); }
 
+  // Without an engine, what there is to say of requests.
   std::string Render(engine::Engine* engine) const;
 
  private:

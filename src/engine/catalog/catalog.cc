@@ -21,7 +21,8 @@ size_t ActiveSchema::VectorBacklog() const {
   return backlog;
 }
 
-Table::Table(SchemaPtr schema, size_t vector_graph_min) : vector_graph_min_(vector_graph_min) {
+Table::Table(SchemaPtr schema, size_t vector_graph_min, std::shared_ptr<ItemGuard> item_guard)
+    : guard(std::move(item_guard)), vector_graph_min_(vector_graph_min) {
   Activate(std::move(schema));
 }
 

@@ -18,6 +18,7 @@
 #include "engine/catalog/schema.h"
 #include "engine/index/live_vectors.h"
 #include "engine/index/maintainer.h"
+#include "engine/item/guard.h"
 #include "storage/kv.h"
 
 namespace holdfast::engine {
@@ -59,7 +60,7 @@ struct ActiveSchema {
 class Table {
  public:
   // `vector_graph_min` is for LiveVectors.
-  explicit Table(SchemaPtr schema, size_t vector_graph_min = 0);
+  explicit Table(SchemaPtr schema, size_t vector_graph_min = 0, std::shared_ptr<ItemGuard> guard = nullptr);
 
   SchemaPtr schema() const { return active()->schema; }
   std::shared_ptr<const ActiveSchema> active() const;
@@ -72,6 +73,7 @@ class Table {
   std::atomic<bool> has_vectors{false};  // of the schema in force
   Tally tally;
   Consumption consumption;
+  const std::shared_ptr<ItemGuard> guard;  // null: anything may be written
 
   // Of one index; made when the index first appears.
   Tally* IndexTally(ObjectId index);

@@ -79,6 +79,7 @@ class ItemWriter::Run {
     HF_CHECK_OK(Decide());
     if (!written_.all_applied) return std::move(written_);
     HF_CHECK_OK(Commit());
+    for (const auto& [guard, objection] : overruled_) guard->Overrule(objection);
     return std::move(written_);
   }
 
@@ -120,6 +121,22 @@ class ItemWriter::Run {
     return Ok{};
   }
 
+  // An action that does not fit its item ends the call, or cancels the transaction.
+  Status Refuse(const Error& error, WriteOutcome* outcome) {
+    if (options_.atomicity == Atomicity::kEach) return error;
+    outcome->error = error;
+    written_.all_applied = false;
+    return Ok{};
+  }
+
+  Status AskGuard(ItemGuard* guard, const Item& now) {
+    std::optional<std::string> objection = guard->Objection(now);
+    if (!objection) return Ok{};
+    if (guard->refuses()) return Error(ErrorCode::kValidation, *std::move(objection));
+    overruled_.emplace_back(guard, *std::move(objection));
+    return Ok{};
+  }
+
   Status DecideOne(const WriteAction& action, WriteOutcome* outcome) {
     outcome->schema = actives_.back()->schema;
     std::string stored;
@@ -134,16 +151,15 @@ class ItemWriter::Run {
       old.emplace(*outcome->old);
     }
     Result<Change> change = action.mutation->Apply(old ? &*old : nullptr);
-    if (!change) {
-      if (options_.atomicity == Atomicity::kEach) return change.error();
-      outcome->error = change.error();
-      written_.all_applied = false;
-      return Ok{};
-    }
+    if (!change) return Refuse(change.error(), outcome);
     outcome->kind = change->kind;
     if (change->kind == Change::Kind::kConditionFailed) written_.all_applied = false;
     if (change->kind != Change::Kind::kPut) return Ok{};
     outcome->now = std::move(change->item);
+    if (action.table->guard != nullptr) {
+      if (Status allowed = AskGuard(action.table->guard.get(), outcome->now); !allowed)
+        return Refuse(allowed.error(), outcome);
+    }
     outcome->now_size = value::ItemSize(value::MapView(outcome->now));
     HF_ASSERT(outcome->now_size <=
               limits::kItemSizeBytesMax);  // mutations refuse larger ones in their own words
@@ -263,6 +279,7 @@ class ItemWriter::Run {
   KeyLocks::Held locks_;  // then the keys
   std::vector<std::shared_ptr<const ActiveSchema>> actives_;
   std::vector<std::vector<MaintainerEffect>> effects_;
+  std::vector<std::pair<ItemGuard*, std::string>> overruled_;
   Written written_;
 };
 
