@@ -155,7 +155,7 @@ HttpHandler::Handled DynamoDbProtocol::HandleGet(Exchange* exchange) {
     response.content_type = kJson;
     response.body = "{\"status\":\"ok\"}";
   } else if (request.path == "/ready") {
-    Status writable = engine_->committer().CheckWritable();
+    Status writable = engine_ == nullptr ? Status(Ok{}) : engine_->committer().CheckWritable();
     bool ready = ready_.load() && writable;
     response.status = ready ? 200 : 503;
     response.content_type = kJson;
@@ -192,6 +192,11 @@ HttpHandler::Handled DynamoDbProtocol::HandlePost(Exchange* exchange) {
     return Handled::kDone;
   }
   response.content_type = media_type == kJson10 ? kJson10 : kJson;
+  if (engine_ == nullptr) {
+    return Fail(exchange,
+                Error(ErrorCode::kUnknownOperation, "This server keeps no tables: it runs on " +
+                                                        options_.fronts + ". Send DynamoDB requests there"));
+  }
 
   std::string_view coding = request.Get("Content-Encoding");
   if (coding.empty() || EqualsIgnoringCase(coding, "identity")) return HandleBody(exchange, request.body);

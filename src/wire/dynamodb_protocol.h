@@ -34,10 +34,13 @@ struct ProtocolOptions {
   std::vector<std::string> hosts;
   int64_t slow_request_millis = 200;  // logged from this on; negative: never
   size_t body_bytes_max = 16 << 20;
+  // The name of a store elsewhere, when this server has none of its own: operations are refused.
+  std::string fronts;
 };
 
 class DynamoDbProtocol final : public HttpHandler {
  public:
+  // `engine` may be null with options.fronts.
   DynamoDbProtocol(engine::Engine* engine, WorkerPool* pool, const base::Log* log, ProtocolOptions options);
   ~DynamoDbProtocol() override;
 

@@ -13,14 +13,14 @@ constexpr std::string_view kValidate = "com.amazon.coral.validate#";
 struct Style {
   std::string_view prefix;
   int status = 400;
-  std::string_view message_key = "message";  // empty: no message at all
+  std::string_view message_key = "message";
 };
 
 Style StyleOf(ErrorCode code) {
   switch (code) {
     case ErrorCode::kValidation: return {kValidate};
     case ErrorCode::kSerialization: return {kCoral, 400, "Message"};
-    case ErrorCode::kUnknownOperation: return {kCoral, 400, ""};
+    case ErrorCode::kUnknownOperation:
     case ErrorCode::kMissingAuthenticationToken:
     case ErrorCode::kIncompleteSignature:
     case ErrorCode::kInvalidSignature:
@@ -52,8 +52,8 @@ ErrorAnswer RenderError(const Error& error) {
   std::string_view message = internal ? "Internal server error" : std::string_view(error.message());
   // A store that refuses writes says so: the operator has to act, and the client cannot guess it.
   if (error.code() == ErrorCode::kReadOnly) message = error.message();
-  bool silent = style.message_key.empty() || (error.code() == ErrorCode::kSerialization && message.empty());
-  if (!silent) {
+  bool wordless = error.code() == ErrorCode::kSerialization || error.code() == ErrorCode::kUnknownOperation;
+  if (!wordless || !message.empty()) {
     answer.body.append(",\"").append(style.message_key).append("\":");
     json::AppendString(message, &answer.body);
   }
