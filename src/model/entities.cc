@@ -346,16 +346,7 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
                             const Expected& expected, const std::vector<Condition>& where,
                             const ParamValues& params) {
   ExpressionBuilder builder;
-  for (size_t i = 0; i < change.set.size(); ++i) {
-    builder.Text(i == 0 ? "SET " : ", ")
-        .Path(change.set[i])
-        .Text(" = ")
-        .Value(*change.item.Get(change.set[i]));
-  }
-  for (size_t i = 0; i < change.removed.size(); ++i) {
-    builder.Text(i == 0 ? (change.set.empty() ? "REMOVE " : " REMOVE ") : ", ").Path(change.removed[i]);
-  }
-  std::string update = builder.Take();
+  std::string update = builder.Update(change.item, change.set, change.removed).Take();
   builder.Text("attribute_exists(").Path(entity.table->key[0].name).Text(")");
   // What the change rests on must still be so: the state, the version, what index keys are made of.
   std::set<std::string> fixed(change.relied_on.begin(), change.relied_on.end());
@@ -372,13 +363,7 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
   const Attribute* version = entity.version.empty() ? nullptr : entity.Find(entity.version);
   if (version != nullptr && (version->kind == Kind::kNumber || expected.version))
     fixed.insert(entity.version);
-  for (const std::string& name : fixed) {
-    auto old = stored.Get(name);
-    if (old)
-      builder.And().Path(name).Text(" = ").Value(*old);
-    else
-      builder.And().Text("attribute_not_exists(").Path(name).Text(")");
-  }
+  for (const std::string& name : fixed) builder.AndUnchanged(name, stored);
   for (const Condition& condition : where) {
     builder.And();
     HF_CHECK_OK(AppendCondition(condition, params, &builder));

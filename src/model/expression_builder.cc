@@ -33,11 +33,7 @@ ExpressionBuilder& ExpressionBuilder::Path(std::string_view path) {
   while (!path.empty()) {
     size_t end = path.find_first_of(".[");
     std::string_view name = path.substr(0, end);
-    if (!name.empty()) {
-      auto [alias, fresh] = aliases_.emplace(name, "#n" + std::to_string(aliases_.size()));
-      if (fresh) names_.emplace(alias->second, name);
-      text_ += alias->second;
-    }
+    if (!name.empty()) AppendAlias(name);
     if (end == std::string_view::npos) break;
     if (path[end] == '[') {
       size_t close = path.find(']', end);
@@ -55,6 +51,18 @@ ExpressionBuilder& ExpressionBuilder::Path(std::string_view path) {
   return *this;
 }
 
+ExpressionBuilder& ExpressionBuilder::Name(std::string_view name) {
+  readable_ += name;
+  AppendAlias(name);
+  return *this;
+}
+
+void ExpressionBuilder::AppendAlias(std::string_view name) {
+  auto [alias, fresh] = aliases_.emplace(name, "#n" + std::to_string(aliases_.size()));
+  if (fresh) names_.emplace(alias->second, name);
+  text_ += alias->second;
+}
+
 ExpressionBuilder& ExpressionBuilder::Value(const AttributeValue& value) {
   std::string name = ":v" + std::to_string(values_.size());
   text_ += name;
@@ -68,6 +76,20 @@ ExpressionBuilder& ExpressionBuilder::And() {
   text_ += " AND ";
   readable_ += " and ";
   return *this;
+}
+
+ExpressionBuilder& ExpressionBuilder::Update(const Item& item, const std::vector<std::string>& set,
+                                             const std::vector<std::string>& removed) {
+  for (size_t i = 0; i < set.size(); ++i)
+    Text(i == 0 ? "SET " : ", ").Name(set[i]).Text(" = ").Value(*item.Get(set[i]));
+  for (size_t i = 0; i < removed.size(); ++i)
+    Text(i > 0 ? ", " : set.empty() ? "REMOVE " : " REMOVE ").Name(removed[i]);
+  return *this;
+}
+
+ExpressionBuilder& ExpressionBuilder::AndUnchanged(std::string_view name, const Item& read) {
+  if (auto value = read.Get(name)) return And().Name(name).Text(" = ").Value(*value);
+  return And().Text("attribute_not_exists(").Name(name).Text(")");
 }
 
 std::string ExpressionBuilder::Take() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "holdfast/ops/common.h"
 #include "holdfast/value.h"
@@ -25,9 +26,16 @@ class ExpressionBuilder {
   ExpressionBuilder& Text(std::string_view text);
   // a.b[0].c
   ExpressionBuilder& Path(std::string_view path);
+  // One attribute, whatever its name holds.
+  ExpressionBuilder& Name(std::string_view name);
   ExpressionBuilder& Value(const AttributeValue& value);
   // " AND " unless this is the beginning.
   ExpressionBuilder& And();
+  // "SET a = :v0, b = :v1 REMOVE c", with the values of `item`.
+  ExpressionBuilder& Update(const Item& item, const std::vector<std::string>& set,
+                            const std::vector<std::string>& removed);
+  // And the attribute is what it was, or not there as it was not, when `read` was read.
+  ExpressionBuilder& AndUnchanged(std::string_view name, const Item& read);
 
   bool empty() const { return text_.empty(); }
   const std::string& readable() const { return readable_; }
@@ -42,6 +50,8 @@ class ExpressionBuilder {
   }
 
  private:
+  void AppendAlias(std::string_view name);
+
   std::string text_;
   std::string readable_;
   ExpressionNames names_;

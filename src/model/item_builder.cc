@@ -44,6 +44,18 @@ bool IsMissing(const std::optional<ValueView>& value) {
   return !value || value->type() == Type::kNull;
 }
 
+// Whether a key's text is what the template makes of the item, instants in either spelling.
+bool Agrees(const Entity& entity, const Template& pattern, std::string_view key, MapView item) {
+  auto parts = Match(pattern, key);
+  return parts && std::all_of(parts->begin(), parts->end(), [&](const auto& part) {
+           auto own = item.Find(part.first);
+           if (IsMissing(own) || !entity.Find(part.first)->stored) return true;
+           std::string is = ReadableValue(value::ToAttributeValue(*own));
+           auto own_time = ParseInstant(is);
+           return is == part.second || (own_time && own_time == ParseInstant(part.second));
+         });
+}
+
 // The attributes of one item while it is put together.
 class Draft {
  public:
@@ -82,6 +94,29 @@ class Draft {
   void RequireAll() {
     for (const Attribute& attribute : entity_.attributes) {
       if (attribute.required && IsMissing(At(attribute))) check.Violate(attribute.name, "is required");
+    }
+  }
+
+  // A stored item, with what it lacks and can be made: from its key, by default, by computation.
+  void Complete(const Item& stored, const std::map<std::string, std::string>& in_key) {
+    MapView old(stored);
+    for (const Attribute& attribute : entity_.attributes) {
+      auto before = old.Find(attribute.name);
+      auto text = in_key.find(attribute.name);
+      if (!IsMissing(before))
+        At(attribute) = before;
+      else if (text != in_key.end() && StoredType(attribute.kind) == "S")
+        At(attribute) = check.Keep(AttributeValue(text->second));
+      else if (attribute.required)
+        TakeDefault(attribute);
+    }
+    for (const Attribute& attribute : entity_.attributes) {
+      if (!attribute.always) continue;
+      auto before = At(attribute);
+      bool derives = attribute.always->source == Computed::Source::kAttribute;
+      if (derives || IsMissing(before)) Compute(attribute);
+      if (!IsMissing(before) && MillisOf(*before) && MillisOf(*before) == MillisOf(*At(attribute)))
+        At(attribute) = before;  // the same time in another spelling
     }
   }
 
@@ -201,13 +236,8 @@ void RefuseUnknown(const Entity& entity, MapView fields, ValueCheck* check) {
   for (uint32_t i = 0; i < fields.size(); ++i) {
     std::string name(fields.At(i).name);
     if (entity.Find(name) != nullptr) continue;
-    bool derived = name == entity.table->type_attribute;
-    for (const KeyPart& part : entity.key) derived = derived || part.attribute.name == name;
-    for (const IndexKey& index : entity.indexes) {
-      for (const KeyPart& part : index.parts) derived = derived || part.attribute.name == name;
-    }
-    check->Violate(name,
-                   derived ? "is derived by the model and cannot be set" : "is no field of " + entity.name);
+    check->Violate(name, IsDerived(entity, name) ? "is derived by the model and cannot be set"
+                                                 : "is no field of " + entity.name);
   }
 }
 
@@ -479,6 +509,108 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
   return built;
 }
 
+bool IsDerived(const Entity& entity, std::string_view name) {
+  auto makes = [&](const KeyPart& part) { return part.attribute.name == name; };
+  return name == entity.table->type_attribute || std::any_of(entity.key.begin(), entity.key.end(), makes) ||
+         std::any_of(entity.indexes.begin(), entity.indexes.end(), [&](const IndexKey& index) {
+           return std::any_of(index.parts.begin(), index.parts.end(), makes);
+         });
+}
+
+std::map<std::string, std::string> PartsOfKey(const Entity& entity, const Item& stored) {
+  std::map<std::string, std::string> found;
+  for (const KeyPart& part : entity.key) {
+    auto text = MapView(stored).Find(part.attribute.name);
+    if (!text || text->type() != Type::kString) continue;
+    for (const Template& pattern : part.templates) {
+      if (auto parts = Match(pattern, text->payload())) {
+        found.merge(*parts);
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+Result<BuiltChange> BuildBackfill(const Model& model, const Entity& entity, const Item& stored,
+                                  const Sources& sources) {
+  MapView old(stored);
+  Draft draft(model, entity, sources);
+  draft.Complete(stored, PartsOfKey(entity, stored));
+
+  // What should stand there; a null value is one that should not.
+  std::map<std::string, std::optional<ValueView>> wanted;
+  BuiltChange built;
+  for (const Attribute& attribute : entity.attributes) {
+    if (!attribute.stored) continue;
+    if (!IsMissing(draft.At(attribute))) wanted[attribute.name] = draft.At(attribute);
+    if (attribute.always && attribute.always->source == Computed::Source::kAttribute)
+      built.relied_on.push_back(attribute.always->attribute);
+  }
+  const std::string& type = entity.table->type_attribute;
+  if (!type.empty() && entity.Find(type) == nullptr)
+    wanted[type] = draft.check.Keep(AttributeValue(entity.type));
+  // An index that the entity is in no longer, then those that it is in: they may share attributes.
+  for (const Index& index : entity.table->indexes) {
+    for (const auto* parts : {&index.hash, &index.range}) {
+      for (const KeyAttribute& part : *parts) wanted.try_emplace(part.name, std::nullopt);
+    }
+  }
+  for (const IndexKey& index : entity.indexes) {
+    std::vector<std::optional<ValueView>> values;
+    for (const KeyPart& part : index.parts) {
+      HF_TRY(std::optional<ValueView> value, draft.Key(part));
+      values.push_back(value);
+      for (const Template& pattern : part.templates) {
+        for (std::string& name : pattern.Names()) built.relied_on.push_back(std::move(name));
+      }
+    }
+    if (std::any_of(values.begin(), values.end(), [](const auto& value) { return !value; })) continue;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const KeyPart& part = index.parts[i];
+      auto is = old.Find(part.attribute.name);
+      bool spelled_otherwise =
+          is && is->type() == Type::kString && values[i]->type() == Type::kString &&
+          std::any_of(part.templates.begin(), part.templates.end(), [&](const Template& pattern) {
+            return Match(pattern, values[i]->payload()) && Agrees(entity, pattern, is->payload(), old);
+          });
+      wanted[part.attribute.name] = spelled_otherwise ? is : values[i];
+    }
+  }
+  AttributeMap result = stored.ToMap();
+  for (const auto& [name, value] : wanted) {
+    bool in_key = std::any_of(entity.key.begin(), entity.key.end(),
+                              [&](const KeyPart& part) { return part.attribute.name == name; });
+    auto before = old.Find(name);
+    if (in_key || (value && before && *before == *value) || (!value && (!before || entity.Find(name))))
+      continue;
+    if (value)
+      result[name] = value::ToAttributeValue(*value);
+    else
+      result.erase(name);
+    (value ? built.set : built.removed).push_back(name);
+  }
+  built.item = Item(result);
+  return built;
+}
+
+Result<Item> BuildMoved(const Model& model, const Entity& entity, const Item& attributes,
+                        const Sources& sources) {
+  MapView given(attributes);
+  Draft draft(model, entity, sources);
+  draft.Complete(attributes, {});
+  value::FlatWriter writer;
+  writer.BeginMap();
+  HF_CHECK_OK(WriteKeys(entity, &draft, &writer));
+  for (uint32_t i = 0; i < given.size(); ++i) {
+    value::Attribute extra = given.At(i);
+    if (entity.Find(extra.name) != nullptr || IsDerived(entity, extra.name)) continue;
+    writer.Name(extra.name);
+    writer.Copy(extra.value);
+  }
+  return Assemble(entity, &draft, &writer);
+}
+
 Item Attributes(const Item& stored, std::initializer_list<const std::vector<KeyAttribute>*> wanted) {
   MapView item(stored);
   value::FlatWriter writer;
@@ -586,19 +718,7 @@ Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
     }
     bool fits = false;
     for (const Template& pattern : part.templates) {
-      auto parts = Match(pattern, value->payload());
-      if (!parts) continue;
-      bool agrees = true;
-      for (const auto& [name, text] : *parts) {
-        auto own = item.Find(name);
-        const Attribute* attribute = entity.Find(name);
-        if (IsMissing(own) || !attribute->stored) continue;
-        std::string is = ReadableValue(value::ToAttributeValue(*own));
-        auto own_time = ParseInstant(is);
-        bool same = is == text || (own_time && own_time == ParseInstant(text));
-        agrees = agrees && same;
-      }
-      fits = fits || agrees;
+      fits = fits || Agrees(entity, pattern, value->payload(), item);
     }
     if (!fits)
       check.Violate(part.attribute.name, "is not what the model makes of the item's attributes",
@@ -623,17 +743,7 @@ Item Record::Fields() const {
   using value::MapView;
   if (entity_ == nullptr) return stored_;
   MapView item(stored_);
-  std::map<std::string, std::string> in_key;
-  for (const model::KeyPart& part : entity_->key) {
-    auto text = item.Find(part.attribute.name);
-    if (!text || text->type() != value::Type::kString) continue;
-    for (const model::Template& pattern : part.templates) {
-      if (auto parts = model::Match(pattern, text->payload())) {
-        in_key.merge(*parts);
-        break;
-      }
-    }
-  }
+  std::map<std::string, std::string> in_key = model::PartsOfKey(*entity_, stored_);
   std::set<std::string_view> derived;
   for (const model::KeyPart& part : entity_->key) derived.insert(part.attribute.name);
   for (const model::IndexKey& index : entity_->indexes) {

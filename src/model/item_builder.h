@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -55,6 +56,19 @@ struct BuiltChange {
 };
 Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored,
                                 const Item& changes, bool replace, const Sources& sources);
+
+// What an item lacks that the model would have written: the type, required attributes that have a default or
+// stand in the key, computed values, index keys. What others wrote rightly in another spelling stays.
+Result<BuiltChange> BuildBackfill(const Model& model, const Entity& entity, const Item& stored,
+                                  const Sources& sources);
+// The item that these attributes make, with its keys: those of the entity as they are stored, whatever else
+// there is beside them.
+Result<Item> BuildMoved(const Model& model, const Entity& entity, const Item& attributes,
+                        const Sources& sources);
+// Whether the model makes the attribute rather than a caller: a key, an index key, the type.
+bool IsDerived(const Entity& entity, std::string_view name);
+// What the key of a stored item says of its attributes.
+std::map<std::string, std::string> PartsOfKey(const Entity& entity, const Item& stored);
 
 // The value of an attribute, or nothing.
 using Known = std::function<std::optional<value::ValueView>(std::string_view name)>;
