@@ -104,6 +104,9 @@ Status CheckServeConfig(const ServeConfig& config) {
   if (config.auth == "none" && !config.credentials_file.empty()) {
     return bad("--credentials is used with --auth sigv4 only");
   }
+  if (config.store_kind != "dynamodb" && !config.endpoint.empty()) {
+    return bad("--endpoint is used with --store dynamodb only");
+  }
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");
   }

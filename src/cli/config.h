@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/serve_models.h"
 #include "holdfast/options.h"
 #include "holdfast/result.h"
 #include "wire/dynamodb_protocol.h"
@@ -22,6 +23,9 @@ struct ServeConfig {
   std::string credentials_file;
   std::string log_level = "info";
   int64_t drain_seconds = 10;
+  ModelsConfig models;
+  std::string store_kind = "embedded";  // or "dynamodb": the tables are at `endpoint`
+  std::string endpoint;
 };
 
 // DynamoDB Local's single-dash flags, rewritten as ours: -inMemory, -port, -sharedDb, ….

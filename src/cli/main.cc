@@ -7,6 +7,7 @@
 #include "cli/config.h"
 #include "cli/demo.h"
 #include "cli/entity_command.h"
+#include "cli/jobs.h"
 #include "cli/keys.h"
 #include "cli/model_command.h"
 #include "cli/search.h"
@@ -48,7 +49,29 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
                    "How long tables stay CREATING, UPDATING or DELETING, as they do on AWS")
       ->capture_default_str();
   serve->add_flag("--compact-at-start", config->compact_at_start, "Compact the store before listening");
-  serve->add_option("--region", config->store.region, "Region in ARNs")->capture_default_str();
+  serve
+      ->add_option("--models", config->models.flags.models,
+                   "A model file, a directory of them, or none; may be given several times. The shipped ones "
+                   "unless told")
+      ->take_all()
+      ->allow_extra_args(false);
+  serve->add_option("--stage", config->models.flags.stage, "What {stage} is in names of tables")
+      ->capture_default_str();
+  serve
+      ->add_option("--option,--model-option", config->models.flags.options,
+                   "An option of the models: NAME=true")
+      ->take_all()
+      ->allow_extra_args(false);
+  serve->add_flag("--apply", config->models.apply, "Make the tables that the models lack");
+  serve
+      ->add_option("--store", config->store_kind,
+                   "embedded: this server has the data; dynamodb: it runs on the tables at --endpoint")
+      ->check(CLI::IsMember({"embedded", "dynamodb"}))
+      ->capture_default_str();
+  serve->add_option("--endpoint", config->endpoint,
+                    "With --store dynamodb; AWS's own of --region unless told");
+  serve->add_option("--region", config->store.region, "Region in ARNs, and of --store dynamodb")
+      ->capture_default_str();
   serve->add_option("--account", config->store.account, "Account in ARNs")->capture_default_str();
 
   serve
@@ -90,9 +113,8 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
       ->capture_default_str();
   serve->add_option("--config", *config_file, "YAML file of these settings: \"port: 9000\"");
   for (CLI::Option* option : serve->get_options()) {
-    if (option->get_name() != "--allow-host" && option->get_items_expected_max() <= 1) {
+    if (option->get_multi_option_policy() != CLI::MultiOptionPolicy::TakeAll)
       option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    }
   }
 }
 
@@ -162,6 +184,7 @@ int Main(int argc, char** argv) {
 
   Run run;  // of the commands below
   AddModelCommands(&app, &run);
+  AddJobCommands(app.get_subcommand("model"), &run);
   AddEntityCommands(&app, &run);
   AddDemoCommand(&app, &run);
   AddKeyCommands(&app, &run);
@@ -183,6 +206,12 @@ int Main(int argc, char** argv) {
       all.insert(all.end(), flags->begin(), flags->end());
     }
     std::vector<std::string> environment = FlagsFromEnvironment(names);
+    // The models that are named replace those named elsewhere.
+    auto names_models = [](const std::string& argument) { return argument.starts_with("--models"); };
+    bool named = std::any_of(arguments.begin(), arguments.end(), names_models);
+    if (named || std::any_of(environment.begin(), environment.end(), names_models))
+      std::erase_if(all, names_models);
+    if (named) std::erase_if(environment, names_models);
     all.insert(all.end(), environment.begin(), environment.end());
     all.insert(all.end(), arguments.begin() + 1, arguments.end());
     arguments = std::move(all);

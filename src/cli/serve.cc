@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "cli/version.h"
 #include "engine/engine.h"
+#include "model/guard.h"
+#include "store/embedded_store.h"
 #include "wire/dynamodb_protocol.h"
 #include "wire/http_server.h"
 #include "wire/worker_pool.h"
@@ -27,14 +29,40 @@ int Fail(const Error& error) {
   return error.code() == ErrorCode::kValidation ? 2 : 1;
 }
 
-std::string Greeting(const ServeConfig& config, int port) {
+std::string Greeting(const ServeConfig& config, const std::string& store, int port) {
   std::string scheme = config.http.tls_certificate.empty() ? "http" : "https";
   std::string host = config.http.address.find(':') == std::string::npos ? config.http.address
                                                                         : "[" + config.http.address + "]";
   std::string where = config.store.directory.empty() ? "in memory, gone when the server stops"
                                                      : "data in " + config.store.directory;
+  if (config.store_kind == "dynamodb") where = "on " + store;
   return "holdfast " + std::string(kVersion) + " listening on " + scheme + "://" + host + ":" +
          std::to_string(port) + " (" + where + ")";
+}
+
+// Where the tables are: with an engine of our own, or elsewhere.
+struct Data {
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<Store> store;
+};
+
+Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& models, const base::Log& log) {
+  Data data;
+  if (config.store_kind == "dynamodb") {
+    RemoteOptions remote;
+    remote.endpoint = config.endpoint;
+    remote.region = config.store.region;
+    HF_TRY(data.store, OpenRemoteStore(remote));
+    return data;
+  }
+  engine::EngineOptions options;
+  options.options = config.store;
+  options.log = &log;
+  for (const ModelPtr& model : models) HF_CHECK_OK(model::AddGuards(model, &log, &options.guards));
+  HF_TRY(data.engine, engine::Engine::Open(options));
+  if (config.compact_at_start) HF_CHECK_OK(data.engine->kv().Compact());
+  data.store = store::EmbeddedStore(data.engine.get());
+  return data;
 }
 
 }  // namespace
@@ -59,20 +87,20 @@ int Serve(const ServeConfig& given) {
   std::signal(SIGPIPE, SIG_IGN);
 
   base::Log log(LevelNamed(config.log_level));
-  engine::EngineOptions engine_options;
-  engine_options.options = config.store;
-  engine_options.log = &log;
-  auto engine = engine::Engine::Open(engine_options);
-  if (!engine) return Fail(engine.error());
-  if (config.compact_at_start) {
-    if (Status compacted = (*engine)->kv().Compact(); !compacted) return Fail(compacted.error());
-  }
+  auto models = LoadServedModels(config.models, log);
+  if (!models) return Fail(models.error());
+  auto data = OpenData(config, *models, log);
+  if (!data) return Fail(data.error());
+  if (Status ready = PrepareTables(data->store.get(), *models, config.models.apply, log); !ready)
+    return Fail(ready.error());
+  engine::Engine* engine = data->engine.get();
+  if (engine == nullptr) config.protocol.fronts = data->store->name();
 
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
-  wire::DynamoDbProtocol protocol(engine->get(), pool.get(), &log, config.protocol);
+  wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
   auto server = wire::HttpServer::Start(config.http, &protocol, &log);
   if (!server) return Fail(server.error());
-  std::printf("%s\n", Greeting(config, (*server)->port()).c_str());
+  std::printf("%s\n", Greeting(config, data->store->name(), (*server)->port()).c_str());
   std::fflush(stdout);
 
   int signal = 0;
@@ -81,11 +109,11 @@ int Serve(const ServeConfig& given) {
   protocol.SetReady(false);
   (*server)->Drain(config.drain_seconds * 1000);
   pool.reset();  // whatever still ran has given its answer back
-  if (Status durable = (*engine)->committer().WaitDurable(); !durable) {
-    HF_LOG(log, kError, "the last writes are not durable", {"error", durable.error().ToString()});
-  }
+  Status durable = engine == nullptr ? Status(Ok{}) : engine->committer().WaitDurable();
+  if (!durable) HF_LOG(log, kError, "the last writes are not durable", {"error", durable.error().ToString()});
   server->reset();
-  engine->reset();
+  data->store.reset();
+  data->engine.reset();
   HF_LOG(log, kInfo, "stopped");
   return 0;
 }
