@@ -1,0 +1,202 @@
+// Instants of both spellings, in keys and in index keys, asked for in pages of every size: nothing lost,
+// nothing twice, in the order of time, cut to the millisecond. Judged by a sorted list; a failure says its
+// seed.
+
+#include <algorithm>
+#include <random>
+
+#include "models/test_app.h"
+
+namespace holdfast {
+namespace {
+
+using testing::Instant;
+using testing::Must;
+using testing::TestApp;
+
+constexpr const char* kTable = "personal-os-dev";
+const Caller kAnn = Caller::Tenant("ann");
+
+struct Entry {
+  int64_t millis;
+  std::string spelled;
+  std::string id;
+};
+
+// Few seconds and few milliseconds, so that many share both; one of two whole seconds is spelled without.
+std::vector<Entry> RandomEntries(std::mt19937* random, int count) {
+  std::vector<Entry> entries;
+  for (int i = 0; i < count; ++i) {
+    int64_t millis = Instant("2026-02-04T10:30:00Z") + static_cast<int64_t>((*random)() % 4) * 1000;
+    bool whole = (*random)() % 2 == 0;
+    if (!whole) millis += std::array<int64_t, 5>{0, 1, 500, 998, 999}[(*random)() % 5];
+    entries.push_back({millis, whole ? model::FormatWholeSecond(millis) : model::FormatInstant(millis),
+                       "e" + std::to_string(i)});
+  }
+  return entries;
+}
+
+void Sort(std::vector<Entry>* entries, bool descending) {
+  std::sort(entries->begin(), entries->end(), [&](const Entry& a, const Entry& b) {
+    auto left = std::tie(a.millis, a.spelled);
+    auto right = std::tie(b.millis, b.spelled);
+    return descending ? right < left : left < right;
+  });
+}
+
+// All that a pattern gives, page by page. Pages are full but for the last.
+std::vector<Item> AllPages(TestApp& app, const Caller& caller, const std::string& pattern,
+                           const Item& parameters, int64_t limit, bool full = true) {
+  std::vector<Item> items;
+  PageRequest page;
+  page.limit = limit;
+  for (int count = 0; count < 2000; ++count) {
+    Answer answer = Must(app->Ask(caller, pattern, parameters, page));
+    EXPECT_LE(answer.records.size(), static_cast<size_t>(limit));
+    if (full && !answer.cursor.empty()) {
+      EXPECT_EQ(answer.records.size(), static_cast<size_t>(limit));
+    }
+    for (const Record& record : answer.records) items.push_back(record.stored());
+    if (answer.cursor.empty()) return items;
+    page.cursor = answer.cursor;
+  }
+  ADD_FAILURE() << "the pages do not end";
+  return items;
+}
+
+std::vector<std::string> Values(const std::vector<Item>& items, const std::string& name) {
+  std::vector<std::string> values;
+  for (const Item& item : items) values.push_back(item.Get(name)->AsText());
+  return values;
+}
+
+void PutTask(TestApp& app, const std::string& user, const Entry& entry,
+             const std::string& status = "NotStarted") {
+  app.PutRaw(kTable, Item{{"pk", "USER#" + user},
+                          {"sk", "TASK#" + entry.id},
+                          {"gsi1pk", "TASK"},
+                          {"gsi1sk", status + "#" + entry.spelled},
+                          {"gsi2pk", "Home"},
+                          {"gsi2sk", "TASK#" + entry.spelled},
+                          {"entityType", "TASK"},
+                          {"userId", user},
+                          {"id", entry.id},
+                          {"title", "t"},
+                          {"area", "Home"},
+                          {"status", status},
+                          {"pointValue", 1},
+                          {"createdAt", entry.spelled},
+                          {"updatedAt", entry.spelled}});
+}
+
+class Seeds : public ::testing::TestWithParam<unsigned> {};
+INSTANTIATE_TEST_SUITE_P(Paging, Seeds, ::testing::Range(1U, 7U));
+
+// POS-A-12 and POS-A-25: the table's own sort key, ascending, whole and between all bounds around each entry.
+TEST_P(Seeds, MeasurementsComeInTheOrderOfTime) {
+  std::mt19937 random(GetParam());
+  TestApp app("pos");
+  app.Plant(app.entity("METRIC"), {{"userId", "ann"}, {"id", "m"}});
+  std::map<std::string, Entry> by_key;
+  for (const Entry& entry : RandomEntries(&random, 25)) by_key[entry.spelled] = entry;
+  std::vector<Entry> entries;
+  for (const auto& [key, entry] : by_key) {
+    entries.push_back(entry);
+    app.PutRaw(kTable, Item{{"pk", "METRIC#m"},
+                            {"sk", "LOG#" + entry.spelled},
+                            {"entityType", "METRIC_LOG"},
+                            {"userId", "ann"},
+                            {"metricId", "m"},
+                            {"id", entry.id},
+                            {"value", 1},
+                            {"loggedAt", entry.spelled}});
+  }
+  Sort(&entries, false);
+  auto ids = [](const std::vector<Entry>& all) {
+    std::vector<std::string> list;
+    for (const Entry& entry : all) list.push_back(entry.id);
+    return list;
+  };
+  for (int64_t limit = 1; limit <= static_cast<int64_t>(entries.size()) + 1; ++limit) {
+    SCOPED_TRACE(limit);
+    EXPECT_EQ(Values(AllPages(app, kAnn, "POS-A-12", {{"metricId", "m"}}, limit), "id"), ids(entries));
+  }
+  for (int i = 0; i < 40; ++i) {
+    int64_t from = entries[random() % entries.size()].millis + static_cast<int64_t>(random() % 3) - 1;
+    int64_t to = entries[random() % entries.size()].millis + static_cast<int64_t>(random() % 3) - 1;
+    if (from > to) std::swap(from, to);
+    std::vector<Entry> within;
+    for (const Entry& entry : entries) {
+      if (entry.millis >= from && entry.millis <= to) within.push_back(entry);
+    }
+    int64_t limit = 1 + static_cast<int64_t>(random() % 6);
+    SCOPED_TRACE(model::FormatInstant(from) + " to " + model::FormatInstant(to) + " by " +
+                 std::to_string(limit));
+    Item between{{"metricId", "m"}, {"start", model::FormatInstant(from)}, {"end", model::FormatInstant(to)}};
+    EXPECT_EQ(Values(AllPages(app, kAnn, "POS-A-25", between, limit), "id"), ids(within));
+  }
+}
+
+// POS-A-21: the same, from the newest down.
+TEST_P(Seeds, ActivitiesComeNewestFirst) {
+  std::mt19937 random(GetParam());
+  TestApp app("pos");
+  app.Plant(app.entity("GOAL"), {{"userId", "ann"}, {"id", "g"}});
+  std::map<std::string, Entry> by_key;
+  for (const Entry& entry : RandomEntries(&random, 25)) by_key[entry.spelled] = entry;
+  std::vector<Entry> entries;
+  for (const auto& [key, entry] : by_key) {
+    entries.push_back(entry);
+    app.PutRaw(kTable, Item{{"pk", "GOAL#g"},
+                            {"sk", "ACTIVITY#" + entry.spelled},
+                            {"entityType", "GOAL_ACTIVITY"},
+                            {"userId", "ann"},
+                            {"type", "task_completed"},
+                            {"title", entry.id},
+                            {"createdAt", entry.spelled}});
+  }
+  Sort(&entries, true);
+  std::vector<std::string> expected;
+  for (const Entry& entry : entries) expected.push_back(entry.id);
+  for (int64_t limit = 1; limit <= static_cast<int64_t>(entries.size()) + 1; ++limit) {
+    SCOPED_TRACE(limit);
+    EXPECT_EQ(Values(AllPages(app, kAnn, "POS-A-21", {{"goalId", "g"}}, limit), "title"), expected);
+  }
+}
+
+// A lookup and a creation by an instant mean the instant, not its spelling.
+TEST(Paging, AnInstantIsTheSameInBothSpellings) {
+  TestApp app("pos");
+  app.Plant(app.entity("METRIC"), {{"userId", "ann"}, {"id", "m"}});
+  Item raw{{"pk", "METRIC#m"},
+           {"sk", "LOG#2026-02-04T10:30:00Z"},
+           {"userId", "ann"},
+           {"entityType", "METRIC_LOG"},
+           {"metricId", "m"},
+           {"id", "i"},
+           {"value", 1},
+           {"loggedAt", "2026-02-04T10:30:00Z"},
+           {"createdAt", "2026-02-04T10:30:00Z"},
+           {"updatedAt", "2026-02-04T10:30:00Z"}};
+  app.PutRaw(kTable, raw);
+  for (const char* spelled :
+       {"2026-02-04T10:30:00Z", "2026-02-04T10:30:00.000Z", "2026-02-04T11:30:00+01:00"}) {
+    SCOPED_TRACE(spelled);
+    Item key{{"metricId", "m"}, {"loggedAt", spelled}};
+    EXPECT_EQ(testing::Refusal(app->Get(kAnn, "METRIC_LOG", key)), "");
+    Item again = key;
+    again.Set("value", 2);
+    EXPECT_EQ(testing::Refusal(app->Create(kAnn, "METRIC_LOG", again)), "AlreadyExists");
+  }
+  // A change keeps the key and the spelling of what it does not touch.
+  Must(app->Patch(kAnn, "METRIC_LOG", {{"metricId", "m"}, {"loggedAt", "2026-02-04T10:30:00.000Z"}},
+                  {{"value", 3}}));
+  Item after = app.GetRaw(kTable, {{"pk", "METRIC#m"}, {"sk", "LOG#2026-02-04T10:30:00Z"}});
+  raw.Set("value", 3);
+  raw.Set("updatedAt", model::FormatInstant(app.clock.NowMillis()));
+  EXPECT_EQ(after, raw);
+  EXPECT_EQ(app.CountItems(), 2U);
+}
+
+}  // namespace
+}  // namespace holdfast

@@ -1,0 +1,460 @@
+// What a model refuses and keeps on every route, beyond its patterns: creation, changes, versions, flags,
+// parents, tenants, expiry, sizes and secrets.
+
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "holdfast/master_keys.h"
+#include "models/test_app.h"
+
+namespace holdfast {
+namespace {
+
+using testing::Detail;
+using testing::Must;
+using testing::Refusal;
+using testing::TestApp;
+
+const Caller kAdmin;
+const Caller kAnn = Caller::Tenant("ann");
+const Caller kBob = Caller::Tenant("bob");
+constexpr const char* kTable = "personal-os-dev";
+
+Item Task(std::string_view id) {
+  return {{"id", id}, {"title", "Mend the boat"}, {"area", "Home"}, {"pointValue", 30}};
+}
+Item Id(std::string_view id) {
+  return {{"id", id}};
+}
+
+class PosTest : public ::testing::Test {
+ protected:
+  TestApp app_{"pos"};
+};
+
+// --- what is written ---
+
+TEST_F(PosTest, CreatesOnceWithDefaultsAndKeys) {
+  Written written = Must(app_->Create(kAnn, "TASK", Task("t")));
+  Item expected{{"pk", "USER#ann"},
+                {"sk", "TASK#t"},
+                {"entityType", "TASK"},
+                {"gsi1pk", "TASK"},
+                {"gsi1sk", "NotStarted#2026-02-04T10:30:00.123Z"},
+                {"gsi2pk", "Home"},
+                {"gsi2sk", "TASK#2026-02-04T10:30:00.123Z"},
+                {"userId", "ann"},
+                {"id", "t"},
+                {"title", "Mend the boat"},
+                {"area", "Home"},
+                {"priority", "P3"},
+                {"status", "NotStarted"},
+                {"isRecurring", false},
+                {"pointValue", 30},
+                {"pointsAwarded", false},
+                {"goalIds", AttributeValue::List({})},
+                {"projectIds", AttributeValue::List({})},
+                {"createdAt", "2026-02-04T10:30:00.123Z"},
+                {"updatedAt", "2026-02-04T10:30:00.123Z"}};
+  EXPECT_EQ(app_.GetRaw(written.record), expected);
+  auto again = app_->Create(kAnn, "TASK", Task("t"));
+  EXPECT_EQ(Refusal(again), "AlreadyExists");
+  EXPECT_EQ(Detail(again, "entity"), AttributeValue("TASK"));
+  EXPECT_EQ(app_.GetRaw(written.record), expected);
+}
+
+TEST_F(PosTest, RefusesWhatIsNoFieldOrDerived) {
+  for (const char* name : {"colour", "pk", "sk", "gsi1pk", "gsi1sk", "gsi2sk", "entityType", "updatedAt"}) {
+    SCOPED_TRACE(name);
+    Item fields = Task("t");
+    fields.Set(name, "2026-02-04T10:30:00Z");
+    auto created = app_->Create(kAnn, "TASK", fields);
+    EXPECT_EQ(Refusal(created), "ValidationError");
+    EXPECT_EQ(Detail(created, "violations").AsList().at(0).AsMap().at("path"), AttributeValue(name));
+  }
+  EXPECT_EQ(app_.CountItems(), 0U);
+  Must(app_->Create(kAnn, "TASK", Task("t")));
+  for (const char* name : {"colour", "pk", "gsi1sk", "id", "userId", "createdAt", "updatedAt"}) {
+    auto patched = app_->Patch(kAdmin, "TASK", {{"userId", "ann"}, {"id", "t"}}, {{name, "x"}});
+    EXPECT_EQ(Refusal(patched), "ValidationError") << name;
+  }
+}
+
+TEST_F(PosTest, NullMeansAbsent) {
+  Item fields = Task("t");
+  fields.Set("notes", nullptr);
+  fields.Set("priority", nullptr);  // has a default
+  Written written = Must(app_->Create(kAnn, "TASK", fields));
+  EXPECT_FALSE(written.record.stored().Has("notes"));
+  EXPECT_EQ(written.record.stored().Get("priority"), AttributeValue("P3"));
+  Must(app_->Patch(kAnn, "TASK", Id("t"), {{"notes", "a"}, {"dueDate", "2026-03-01"}}));
+  Must(app_->Patch(kAnn, "TASK", Id("t"), {{"notes", nullptr}}));
+  Item stored = app_.GetRaw(written.record);
+  EXPECT_FALSE(stored.Has("notes"));
+  EXPECT_TRUE(stored.Has("dueDate"));
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"title", nullptr}})), "ValidationError");
+  fields.Set("title", nullptr);
+  fields.Set("id", "u");
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", fields)), "ValidationError");
+}
+
+TEST_F(PosTest, WhatIsNotThereIsNotFound) {
+  EXPECT_EQ(Refusal(app_->Get(kAnn, "TASK", Id("t"))), "NotFound");
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"title", "x"}})), "NotFound");
+  EXPECT_EQ(Refusal(app_->Delete(kAnn, "TASK", Id("t"))), "NotFound");
+  EXPECT_EQ(Refusal(app_->Get(kAnn, "NOTHING", Id("t"))), "NotFound");
+  EXPECT_EQ(Refusal(app_->Ask(kAnn, "POS-A-99", {}, {})), "NotFound");
+  EXPECT_EQ(Refusal(app_->Get(kAnn, "TASK", {})), "ValidationError");
+  EXPECT_EQ(app_.CountItems(), 0U);
+}
+
+// --- keys ---
+
+TEST_F(PosTest, KeysAreBounded) {
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", Task("a#b"))), "ValidationError");
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", Task(""))), "ValidationError");
+  EXPECT_EQ(Refusal(app_->Get(kAnn, "TASK", Id("a#b"))), "ValidationError");
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", Task(std::string(1024 - 5, 'k')))), "");
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", Task(std::string(1024 - 4, 'k')))), "ValidationError");
+  Item fields = Task("t");
+  fields.Set("area", "a#b");
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", fields)), "ValidationError");
+  fields.Set("area", std::string(2049, 'a'));
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", fields)), "ValidationError");
+  EXPECT_EQ(Refusal(app_->Create(Caller::Tenant("a#b"), "TASK", Task("t"))), "ValidationError");
+  EXPECT_EQ(app_.CountItems(), 1U);
+}
+
+// --- versions ---
+
+TEST_F(PosTest, AnOlderInstantConflicts) {
+  Written written = Must(app_->Create(kAnn, "TASK", Task("t")));
+  AttributeValue seen = *written.record.stored().Get("updatedAt");
+  app_.clock.Advance(5);
+  Must(app_->Patch(kAnn, "TASK", Id("t"), {{"notes", "a"}}, {seen}));
+  Item before = app_.GetRaw(written.record);
+  auto late = app_->Patch(kAnn, "TASK", Id("t"), {{"notes", "b"}}, {seen});
+  EXPECT_EQ(Refusal(late), "VersionConflict");
+  EXPECT_EQ(Detail(late, "current"), *before.Get("updatedAt"));
+  EXPECT_EQ(Refusal(app_->Delete(kAnn, "TASK", Id("t"), {seen})), "VersionConflict");
+  EXPECT_EQ(app_.GetRaw(written.record), before);
+  EXPECT_EQ(Refusal(app_->Delete(kAnn, "TASK", Id("t"), {*before.Get("updatedAt")})), "");
+}
+
+TEST(TripTest, AnOlderNumberConflicts) {
+  TestApp app("trip");
+  Record policy = app.Plant(app.entity("Policy"));
+  Item key = TestApp::KeyFields(policy);
+  Written first = Must(app->Patch(kAdmin, "Policy", key, {{"total_pages", 3}}, {AttributeValue(1)}));
+  EXPECT_EQ(first.record.stored().Get("version"), AttributeValue(2));
+  auto late = app->Patch(kAdmin, "Policy", key, {{"total_pages", 4}}, {AttributeValue(1)});
+  EXPECT_EQ(Refusal(late), "VersionConflict");
+  EXPECT_EQ(Detail(late, "current"), AttributeValue(2));
+  Item ask = key;
+  ask.Set("status", "processing");
+  ask.Set("expectedVersion", 1);
+  EXPECT_EQ(Refusal(app->Ask(kAdmin, "TRIP-A-04", ask, {})), "VersionConflict");
+  EXPECT_EQ(Refusal(app->Patch(kAdmin, "Policy", key, {{"version", 9}})), "ValidationError");
+}
+
+TEST_F(PosTest, ChangesOfDifferentFieldsBothSurvive) {
+  Written written = Must(app_->Create(kAnn, "TASK", Task("t")));
+  std::vector<std::thread> threads;
+  const std::vector<std::string> fields{"notes", "description", "extendedDescription", "title",
+                                        "subCategory"};
+  std::vector<std::string> answers(fields.size());
+  for (size_t i = 0; i < fields.size(); ++i) {
+    threads.emplace_back([&, i] {
+      answers[i] = Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{fields[i], "new"}}));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Item stored = app_.GetRaw(written.record);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    EXPECT_EQ(answers[i], "");
+    EXPECT_EQ(stored.Get(fields[i]), AttributeValue("new")) << fields[i];
+  }
+}
+
+// A number counts exactly the changes that were acknowledged.
+TEST(TripTest, TheVersionCountsTheChanges) {
+  TestApp app("trip");
+  Record policy = app.Plant(app.entity("Policy"));
+  std::atomic<int> done = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 20; ++i) {
+    threads.emplace_back([&, i] {
+      std::string answer =
+          Refusal(app->Patch(kAdmin, "Policy", TestApp::KeyFields(policy), {{"total_pages", i}}));
+      EXPECT_TRUE(answer.empty() || answer == "Conflict") << answer;
+      if (answer.empty()) ++done;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(done, 0);
+  EXPECT_EQ(app.GetRaw(policy).Get("version"), AttributeValue(1 + done));
+}
+
+// --- flags ---
+
+TEST(Flags, AreKeptForEveryEntity) {
+  for (const char* name : {"pm", "pos", "trip"}) {
+    TestApp app(name);
+    for (const auto& entity : app->model().entities) {
+      SCOPED_TRACE(entity->name);
+      if (entity->name == "IntegrationConfig") continue;  // needs a master key; see Secrets
+      Caller tenant = Caller::Tenant(entity->Find("employeeId") || entity->Find("userId") ? "ann" : "");
+      AttributeMap own;
+      if (!app->model().tenant.empty() && entity->Find(app->model().tenant) != nullptr)
+        own[app->model().tenant] = "ann";
+      Record record = app.Plant(*entity, own);
+      Item before = app.GetRaw(record);
+      Item key = TestApp::KeyFields(record);
+      if (entity->append_only) {
+        EXPECT_EQ(Refusal(app->Patch(kAdmin, entity->name, key, {})), "Forbidden");
+        EXPECT_EQ(Refusal(app->Delete(kAdmin, entity->name, key)), "Forbidden");
+        AttributeMap again = key.ToMap();
+        again.insert(own.begin(), own.end());
+        EXPECT_EQ(Refusal(app->Put(kAdmin, entity->name, app.Sample(*entity, again))), "AlreadyExists");
+      }
+      if (entity->command_only) {
+        EXPECT_EQ(Refusal(app->Create(tenant, entity->name, app.Sample(*entity, own))), "Forbidden");
+        EXPECT_EQ(Refusal(app->Patch(tenant, entity->name, key, {})), "Forbidden");
+        EXPECT_EQ(Refusal(app->Put(tenant, entity->name, app.Sample(*entity, own))), "Forbidden");
+        EXPECT_EQ(Refusal(app->Delete(tenant, entity->name, key)), "Forbidden");
+      }
+      EXPECT_EQ(app.GetRaw(record), before);
+    }
+  }
+}
+
+// --- parents ---
+
+TEST(Parents, AreNeededByEveryChild) {
+  for (const char* name : {"pm", "pos", "trip"}) {
+    TestApp app(name);
+    for (const auto& entity : app->model().entities) {
+      if (entity->parents.empty()) continue;
+      SCOPED_TRACE(entity->name);
+      AttributeMap given;
+      for (const auto& [theirs, own] : entity->parents[0].bind) given[own] = "gone";
+      if (entity->name == "AgentAction") given["heldUntil"] = "2026-02-05T10:30:00.000Z";
+      EXPECT_EQ(Refusal(app->Create(kAdmin, entity->name, app.Sample(*entity, given))), "NotFound");
+    }
+    EXPECT_EQ(app.CountItems(), 0U);
+  }
+}
+
+TEST_F(PosTest, AGoalIsMovedBelowAGoalThatIsThere) {
+  for (const char* id : {"g", "h"}) app_.Plant(app_.entity("GOAL"), {{"userId", "ann"}, {"id", id}});
+  app_.Plant(app_.entity("GOAL"), {{"userId", "bob"}, {"id", "theirs"}});
+  for (const char* parent : {"gone", "theirs"})
+    EXPECT_EQ(Refusal(app_->Patch(kAnn, "GOAL", Id("g"), {{"parentGoalId", parent}})), "NotFound") << parent;
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "GOAL", Id("g"), {{"parentGoalId", "g"}})), "RuleViolation");
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "GOAL", Id("g"), {{"parentGoalId", "h"}})), "");
+  Answer below = Must(app_->Ask(kAnn, "POS-A-31", {{"parentGoalId", "h"}}, {}));
+  ASSERT_EQ(below.records.size(), 1U);
+}
+
+// --- older items ---
+
+// --- expiry ---
+
+TEST_F(PosTest, WhatHasExpiredIsNotThere) {
+  Item fields = Task("t");
+  fields.Set("ttl", app_.clock.NowSeconds() + 1);
+  Written written = Must(app_->Create(kAnn, "TASK", fields));
+  EXPECT_EQ(Must(app_->Ask(kAnn, "POS-A-02", {}, {})).records.size(), 1U);
+  app_.clock.Advance(1000);
+  EXPECT_EQ(Refusal(app_->Get(kAnn, "TASK", Id("t"))), "NotFound");
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"notes", "a"}})), "NotFound");
+  EXPECT_EQ(Refusal(app_->Delete(kAnn, "TASK", Id("t"))), "NotFound");
+  for (const char* pattern : {"POS-A-02", "POS-A-22"}) {
+    Item parameters = pattern == std::string("POS-A-22") ? Item{{"status", "NotStarted"}} : Item();
+    EXPECT_EQ(Must(app_->Ask(kAnn, pattern, parameters, {})).records.size(), 0U) << pattern;
+  }
+  EXPECT_FALSE(app_.GetRaw(written.record).empty()) << "the engine still holds it";
+}
+
+// --- tenants ---
+
+// A second user sees nothing of the first through any entity or pattern.
+TEST(Tenants, SeeNothingOfEachOther) {
+  for (bool scoped : {false, true}) {
+    TestApp app("pos", {{"tenant_scope", scoped}});
+    size_t count = 0;
+    for (const auto& entity : app->model().entities) {
+      SCOPED_TRACE(entity->name);
+      Record record = app.Plant(*entity, {{"userId", "ann"}});
+      Item key = TestApp::KeyFields(record);
+      Item before = app.GetRaw(record);
+      EXPECT_EQ(Refusal(app->Get(kAnn, entity->name, key)), "");
+      for (bool guessed : {false, true}) {
+        if (guessed) key.Remove("userId");  // then it is bob's own
+        EXPECT_EQ(Refusal(app->Get(kBob, entity->name, key)), "NotFound");
+        if (!entity->append_only && !entity->command_only) {
+          EXPECT_EQ(Refusal(app->Patch(kBob, entity->name, key, {})), "NotFound");
+          EXPECT_EQ(Refusal(app->Delete(kBob, entity->name, key)), "NotFound");
+        }
+      }
+      EXPECT_EQ(app.GetRaw(record), before);
+      ++count;
+    }
+    EXPECT_EQ(count, 21U);
+    for (const auto& pattern : app->model().patterns) {
+      SCOPED_TRACE(pattern->id);
+      AttributeMap parameters;
+      for (const model::Attribute& param : pattern->params) {
+        if (param.name == "userId" || param.name == "date") continue;
+        parameters[param.name] = !param.choices.empty()                ? AttributeValue(param.choices[0])
+                                 : param.kind == model::Kind::kInstant ? AttributeValue("2026-02-04")
+                                 : param.kind == model::Kind::kDate    ? AttributeValue("2026-02-04")
+                                 : param.name == "status"              ? AttributeValue("Active")
+                                                                       : AttributeValue("any-" + param.name);
+      }
+      // What ann sees with the ids of her things, bob does not with the same.
+      auto see = [&](const Caller& caller, AttributeMap with) -> size_t {
+        auto answer = app->Ask(caller, pattern->id, Item(with), {});
+        if (!answer) {
+          EXPECT_EQ(Refusal(answer), "NotFound");
+          return 0;
+        }
+        size_t seen = answer->records.size();
+        for (const auto& [name, part] : answer->parts) seen += part.records.size();
+        return seen;
+      };
+      EXPECT_EQ(see(kBob, parameters), 0U);
+      parameters["userId"] = "ann";
+      EXPECT_EQ(Refusal(app->Ask(kBob, pattern->id, Item(parameters), {})), "NotFound");
+    }
+  }
+}
+
+TEST_F(PosTest, ATenantWritesOnlyItsOwn) {
+  Item fields = Task("t");
+  fields.Set("userId", "ann");
+  EXPECT_EQ(Refusal(app_->Create(kBob, "TASK", fields)), "NotFound");
+  app_.Plant(app_.entity("METRIC"), {{"userId", "ann"}, {"id", "m"}});
+  EXPECT_EQ(Refusal(app_->Create(kBob, "METRIC_LOG", {{"metricId", "m"}, {"value", 1}})), "NotFound");
+  EXPECT_EQ(app_.CountItems(), 1U);
+}
+
+// --- cursors ---
+
+TEST_F(PosTest, ACursorIsGoodForItsQuestionOnly) {
+  for (int i = 0; i < 5; ++i) Must(app_->Create(kAnn, "TASK", Task("t" + std::to_string(i))));
+  PageRequest page{2, ""};
+  page.cursor = Must(app_->Ask(kAnn, "POS-A-02", {}, page)).cursor;
+  ASSERT_NE(page.cursor, "");
+  EXPECT_EQ(Refusal(app_->Ask(kAnn, "POS-A-02", {}, page)), "");
+  EXPECT_EQ(Refusal(app_->Ask(kBob, "POS-A-02", {}, page)), "InvalidCursor");
+  EXPECT_EQ(Refusal(app_->Ask(kAnn, "POS-A-04", {}, page)), "InvalidCursor");
+  EXPECT_EQ(Refusal(app_->Ask(kAnn, "POS-A-22", {{"status", "NotStarted"}}, page)), "InvalidCursor");
+  for (int64_t limit : {0, -1, 1001}) {
+    PageRequest bad{limit, ""};
+    EXPECT_EQ(Refusal(app_->Ask(kAnn, "POS-A-02", {}, bad)), "ValidationError");
+  }
+  EXPECT_EQ(Refusal(app_->Ask(kAnn, "POS-A-02", {{"colour", "red"}}, {})), "ValidationError");
+}
+
+// --- index keys ---
+
+// --- rules ---
+
+// --- secrets ---
+
+class Secrets : public ::testing::Test {
+ protected:
+  Secrets() : directory_(::testing::TempDir() + "/holdfast-secrets-" + std::to_string(::getpid())) {
+    std::filesystem::remove_all(directory_);
+  }
+  ~Secrets() override { std::filesystem::remove_all(directory_); }
+
+  const std::string directory_;
+};
+
+TEST_F(Secrets, NeedAMasterKey) {
+  TestApp app("pm");
+  Item config{{"integration", "jira"}, {"configEncrypted", "x"}};
+  EXPECT_EQ(Refusal(app->Create(kAdmin, "IntegrationConfig", config)), "NotConfigured");
+  EXPECT_EQ(app.CountItems(), 0U);
+}
+
+// --- the rest ---
+
+TEST(PmTest, DefaultsAreWrittenOnceAndNeverOverAValue) {
+  TestApp app("pm");
+  Must(app->Create(kAdmin, "AgentConfig", {{"key", "hold_queue_minutes"}, {"value", 5}}));
+  EXPECT_EQ(Must(app->WriteDefaults()), 3U);
+  EXPECT_EQ(Must(app->WriteDefaults()), 0U);
+  EXPECT_EQ(Must(app->Get(kAdmin, "AgentConfig", {{"key", "hold_queue_minutes"}})).Fields().Get("value"),
+            AttributeValue(5));
+  for (const auto& report : Must(app->Compare())) EXPECT_EQ(report.status, "as it should be");
+}
+
+// TRIP-A-23: the map in memory follows every write, also those that come while it is filled.
+TEST(TripTest, LiveConnectionsFollowTheWrites) {
+  TestApp app("trip");
+  auto live = [&] { return Must(app->Ask(kAnn, "TRIP-A-23", {}, {})).records.size(); };
+  Item connection{{"connectionId", "c1"}, {"employeeId", "ann"}};
+  Must(app->Create(kAnn, "Connection", connection));
+  EXPECT_EQ(live(), 1U);
+  connection.Set("connectionId", "c2");
+  Must(app->Ask(kAnn, "TRIP-A-07", connection, {}));
+  EXPECT_EQ(live(), 2U);
+  EXPECT_EQ(Must(app->Ask(kBob, "TRIP-A-23", {}, {})).records.size(), 0U);
+  Must(app->Ask(kAnn, "TRIP-A-09", {{"connectionId", "c1"}}, {}));
+  EXPECT_EQ(live(), 1U);
+  app.clock.Advance(2 * 3600 * 1000);
+  EXPECT_EQ(live(), 0U);
+}
+
+// POS-R-23: what a user's tasks cost does not grow with the other users'.
+TEST(TenantScope, CostsTheSameAmongMany) {
+  auto units = [](TestApp& app, bool scoped) {
+    QueryRequest query;
+    query.table_name = kTable;
+    query.index_name = scoped ? "GSI1U" : "GSI1";
+    query.key_condition_expression = "gsi1pk = :k AND begins_with(gsi1sk, :s)";
+    query.expression_attribute_values = Item{{":k", "TASK"}, {":s", "NotStarted#"}};
+    if (scoped) {
+      *query.key_condition_expression += " AND userId = :u";
+      query.expression_attribute_values->Set(":u", "ann");
+    }
+    query.return_consumed_capacity = ReturnConsumedCapacity::kTotal;
+    return Must(app.store->Run(query)).consumed_capacity->capacity_units;
+  };
+  std::map<bool, std::vector<std::string>> given;
+  for (bool scoped : {false, true}) {
+    TestApp app("pos", {{"tenant_scope", scoped}});
+    auto ask = [&] {
+      given[scoped].clear();
+      for (const Record& record : Must(app->Ask(kAnn, "POS-A-22", {{"status", "NotStarted"}}, {})).records)
+        given[scoped].push_back(record.stored().Get("id")->AsText());
+    };
+    std::vector<std::string> plan = Must(app->Explain(kAnn, "POS-A-22", {{"status", "NotStarted"}}));
+    EXPECT_EQ(plan[0].find("GSI1U") != std::string::npos, scoped) << plan[0];
+    EXPECT_EQ(plan[0].find("filter") == std::string::npos, scoped) << plan[0];
+    for (int i = 0; i < 10; ++i) {
+      app.clock.Advance(1);
+      Must(app->Create(kAnn, "TASK", Task("t" + std::to_string(9 - i))));
+    }
+    double alone = units(app, scoped);
+    ask();
+    std::vector<std::string> before = given[scoped];
+    EXPECT_EQ(before.size(), 10U);
+    for (int i = 0; i < 2000; ++i)
+      Must(app->Create(Caller::Tenant("u" + std::to_string(i)), "TASK", Task("t")));
+    ask();
+    EXPECT_EQ(given[scoped], before);
+    if (scoped)
+      EXPECT_EQ(units(app, scoped), alone);
+    else
+      EXPECT_GT(units(app, scoped), alone);
+  }
+  EXPECT_EQ(given[true], given[false]);
+}
+
+}  // namespace
+}  // namespace holdfast
