@@ -481,17 +481,22 @@ Result<bool> Asking::RunQuery(Planned planned, size_t want, Position* position, 
   QueryRequest& request = planned.query;
   request.exclusive_start_key = position->start;
   bool timed = IsTimed(step);
-  TimeOrder order(step.sort_key.name, step.descending, *position);
+  TimeOrder order(*step.table, step.sort_key.name, step.index != nullptr, step.descending, *position);
   if (timed) {
     auto [from, to] = AskedInstants(step.sort);
     order.Cut(from, to);
   }
   std::vector<Record>& found = order.ready();
   found.reserve(want + 1);
+  const int64_t step_number = position->step;
   bool exhausted = false;
-  for (int pages = 0; !exhausted && found.size() <= want && pages < kStorePagesMax; ++pages) {
+  // A second that was begun is read to its end.
+  for (int pages = 0; !exhausted && found.size() <= want && (pages < kStorePagesMax || order.holds_back());
+       ++pages) {
     // One more than wanted tells whether there is a next page. Through a filter, pages are read whole.
-    if (!request.filter_expression) request.limit = static_cast<int64_t>(want + 1 - found.size());
+    if (!request.filter_expression) {
+      request.limit = static_cast<int64_t>(order.holds_back() ? kPageMax : want + 1 - found.size());
+    }
     auto page = runtime_.store_->Run(request);
     if (!page) return FromStore(page.error());
     for (Item& item : *page->items) {
@@ -504,13 +509,21 @@ Result<bool> Asking::RunQuery(Planned planned, size_t want, Position* position, 
       }
     }
     exhausted = !page->last_evaluated_key;
+    if (exhausted) {
+      order.End();
+    } else if (timed) {
+      auto reached = MapView(*page->last_evaluated_key).Find(step.sort_key.name);
+      order.Reached(reached && reached->type() == Type::kString ? reached->payload() : std::string_view());
+    }
     request.exclusive_start_key = std::move(page->last_evaluated_key);
   }
-  if (exhausted) order.End();
   size_t count = std::min(want, found.size());
   bool more = !exhausted || found.size() > want;
-  if (more && count == 0) {
-    position->start = request.exclusive_start_key;  // read far and found nothing: the next page reads on
+  if (more && found.size() <= want) {
+    // Read far and found little: the next page reads on from there.
+    *position = Position{};
+    position->step = step_number;
+    position->start = request.exclusive_start_key;
   } else if (more) {
     auto start_key = [&](const Item& item) { return StartKey(step, item); };
     if (timed) {
@@ -599,8 +612,8 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
   for (auto step = static_cast<size_t>(position.step); step < case_->steps.size() && !more; ++step) {
     if (answer->records.size() == read_until) {
       more = true;
-      position = Position{
-          .step = static_cast<int64_t>(step), .start = {}, .after_millis = {}, .after_key = {}, .skip = 0};
+      position = Position{};
+      position.step = static_cast<int64_t>(step);
       break;
     }
     const Step& current = case_->steps[step];
@@ -625,12 +638,8 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
         HF_CHECK_OK(RunKeys(planned, &answer->records));
       }
     }
-    if (!more)
-      position = Position{.step = static_cast<int64_t>(step) + 1,
-                          .start = {},
-                          .after_millis = {},
-                          .after_key = {},
-                          .skip = 0};
+    if (!more) position = Position{};
+    position.step = static_cast<int64_t>(step) + 1;
   }
   if (sorted) {
     auto key = [&](const Record& record) { return record.stored().Get(pattern_.sort); };

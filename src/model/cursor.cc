@@ -85,6 +85,10 @@ std::string CursorCodec::Encode(const Position& position, std::string_view bound
     writer.Name("a");
     writer.String(position.after_key);
   }
+  if (!position.after_item.empty()) {
+    writer.Name("i");
+    writer.Binary(position.after_item);
+  }
   if (position.skip > 0) number("n", position.skip);
   writer.EndMap();
   std::string payload = writer.TakeMap();
@@ -113,6 +117,7 @@ Result<Position> CursorCodec::Decode(std::string_view cursor, std::string_view b
   if (auto key = fields.Get("k")) position.start = Item(key->AsMap());
   if (auto millis = fields.Get("m")) position.after_millis = millis->AsInt64();
   if (auto after = fields.Get("a")) position.after_key = after->AsText();
+  if (auto item = fields.Get("i")) position.after_item = item->AsText();
   if (auto skip = fields.Get("n")) position.skip = skip->AsInt64().value_or(0);
   return position;
 }

@@ -21,7 +21,8 @@ struct Position {
   // Of results in order of time: the last one given, and where its second began.
   std::optional<int64_t> after_millis;
   std::string after_key;
-  int64_t skip = 0;  // of results that are sorted in memory
+  std::string after_item;  // its primary key: in an index several items may share a sort key
+  int64_t skip = 0;        // of results that are sorted in memory
 };
 
 class CursorCodec {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "model/instant.h"
+#include "model/item_builder.h"
 #include "value/flat.h"
 
 namespace holdfast::model {
@@ -37,20 +38,29 @@ InstantInKey FindInstant(std::string_view key) {
   return {};
 }
 
-TimeOrder::TimeOrder(std::string sort_key, bool descending, const Position& resumed)
-    : sort_key_(std::move(sort_key)),
+TimeOrder::TimeOrder(const Table& table, std::string sort_key, bool in_index, bool descending,
+                     const Position& resumed)
+    : table_(table),
+      sort_key_(std::move(sort_key)),
+      in_index_(in_index),
       descending_(descending),
-      resumed_millis_(resumed.after_millis),
-      resumed_key_(resumed.after_key) {}
+      resumed_(resumed.after_millis.value_or(0), resumed.after_key, resumed.after_item),
+      resumed_second_(resumed.after_millis ? SecondOf(resumed.after_key) : std::string_view()) {}
 
 void TimeOrder::Cut(std::optional<int64_t> from, std::optional<int64_t> to) {
   from_ = from;
   to_ = to;
 }
 
-std::string_view TimeOrder::KeyOf(const Record& record) const {
+std::string_view TimeOrder::KeyText(const Record& record) const {
   auto value = value::MapView(record.stored()).Find(sort_key_);
   return value && value->type() == value::Type::kString ? value->payload() : std::string_view();
+}
+
+TimeOrder::Rank TimeOrder::RankOf(const Record& record) const {
+  std::string_view key = KeyText(record);
+  return {MillisOf(key), std::string(key),
+          in_index_ ? std::string(KeyOf(table_, record.stored()).flat()) : std::string()};
 }
 
 std::string_view TimeOrder::SecondOf(std::string_view key) {
@@ -63,56 +73,47 @@ int64_t TimeOrder::MillisOf(std::string_view key) {
   return found.length == 0 ? 0 : ParseInstant(key.substr(found.at, found.length)).value_or(0);
 }
 
-bool TimeOrder::WasGiven(std::string_view key) const {
-  if (!resumed_millis_ || SecondOf(key) != SecondOf(resumed_key_)) return false;
-  int64_t millis = MillisOf(key);
-  if (millis == *resumed_millis_ && key == resumed_key_) return true;
-  bool later = millis != *resumed_millis_ ? millis > *resumed_millis_ : key > resumed_key_;
-  return later == descending_;
-}
-
 void TimeOrder::Add(Record record) {
-  std::string_view key = KeyOf(record);
+  std::string_view key = KeyText(record);
   InstantInKey found = FindInstant(key);
   if (from_ || to_) {
     int64_t millis = MillisOf(key);
     if ((from_ && millis < *from_) || (to_ && millis > *to_)) return;
   }
   std::string_view second = found.length == 0 ? key : key.substr(0, found.at + kWholeSecond - 1);
-  bool begins = second != second_id_;
-  if (begins) {
+  if (second != second_id_) {
     CloseSecond();
     second_id_ = second;
   }
-  bool resumes = resumed_millis_ && second_id_ == SecondOf(resumed_key_);
-  bool in_order = descending_ && found.length != kWholeSecond && second_.empty();
-  if (!in_order || resumes) {
-    second_.push_back(std::move(record));
-  } else {
-    ready_.push_back(std::move(record));
-  }
+  bool in_order = descending_ && !in_index_ && found.length != kWholeSecond && held_.empty() && !IsResumed();
+  (in_order ? ready_ : held_).push_back(std::move(record));
 }
 
-void TimeOrder::End() {
-  CloseSecond();
+void TimeOrder::Reached(std::string_view sort_key) {
+  if (SecondOf(sort_key) != second_id_) CloseSecond();
 }
 
 void TimeOrder::CloseSecond() {
-  if (second_.empty()) return;
-  if (resumed_millis_ && second_id_ == SecondOf(resumed_key_)) end_of_resumed_ = second_.back();
-  auto earlier = [this](const Record& a, const Record& b) {
-    std::string_view left = KeyOf(a);
-    std::string_view right = KeyOf(b);
-    int64_t l = MillisOf(left);
-    int64_t r = MillisOf(right);
-    int order = l != r ? (l < r ? -1 : 1) : left.compare(right);
-    return descending_ ? order > 0 : order < 0;
-  };
-  if (second_.size() > 1) std::sort(second_.begin(), second_.end(), earlier);
-  for (Record& record : second_) {
-    if (!WasGiven(KeyOf(record))) ready_.push_back(std::move(record));
+  size_t before = seconds_.empty() ? 0 : seconds_.back().end;
+  if (held_.empty()) {
+    if (ready_.size() > before) seconds_.push_back({ready_.size(), ready_.size() - 1});
+    return;
   }
-  second_.clear();
+  std::vector<std::pair<Rank, Record*>> order;
+  for (Record& record : held_) order.emplace_back(RankOf(record), &record);
+  const Record* physically_last = &held_.back();
+  if (IsResumed()) end_of_resumed_ = *physically_last;
+  std::sort(order.begin(), order.end());
+  if (descending_) std::reverse(order.begin(), order.end());
+  Second closed;
+  for (auto& [rank, record] : order) {
+    if (IsResumed() && (descending_ ? rank >= resumed_ : rank <= resumed_)) continue;  // was given
+    if (record == physically_last) closed.last = ready_.size();
+    ready_.push_back(std::move(*record));
+  }
+  closed.end = ready_.size();
+  seconds_.push_back(closed);
+  held_.clear();
 }
 
 }  // namespace holdfast::model

@@ -9,10 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "holdfast/model.h"
 #include "model/cursor.h"
+#include "model/model.h"
 
 namespace holdfast::model {
 
@@ -25,15 +27,20 @@ InstantInKey FindInstant(std::string_view key);
 
 class TimeOrder {
  public:
-  // `resumed` is where the page before ended; what was given already is left out.
-  TimeOrder(std::string sort_key, bool descending, const Position& resumed);
+  // `resumed` is where the page before ended; what was given already is left out. In an index several items
+  // may share a sort key: their primary keys then decide.
+  TimeOrder(const Table& table, std::string sort_key, bool in_index, bool descending,
+            const Position& resumed);
 
   // Instants outside are left out.
   void Cut(std::optional<int64_t> from, std::optional<int64_t> to);
 
   void Add(Record record);
-  // Nothing more comes: the last second is complete.
-  void End();
+  // The reading has come to this sort key, or to the end.
+  void Reached(std::string_view sort_key);
+  void End() { CloseSecond(); }
+  // Whether there are records that wait for the end of their second.
+  bool holds_back() const { return !held_.empty(); }
 
   // In order.
   std::vector<Record>& ready() { return ready_; }
@@ -44,41 +51,45 @@ class TimeOrder {
   Position After(size_t count, const Position& before, const StartKey& start_key) const {
     Position next;
     next.step = before.step;
-    next.after_key = KeyOf(ready_[count - 1]);
-    next.after_millis = MillisOf(next.after_key);
-    // From the end of the last second before the one in which the page ends: that one is read again.
+    std::tie(next.after_millis, next.after_key, next.after_item) = RankOf(ready_[count - 1]);
+    // From the end of the second before the one in which the page ends: that one is read again.
     next.start = before.start;
-    std::string_view ending = SecondOf(next.after_key);
-    const Record* furthest = nullptr;
-    auto consider = [&](const Record& record) {
-      std::string_view key = KeyOf(record);
-      if (SecondOf(key) == ending) return;
-      if (furthest == nullptr || (descending_ ? key < KeyOf(*furthest) : key > KeyOf(*furthest)))
-        furthest = &record;
-    };
-    if (end_of_resumed_) consider(*end_of_resumed_);
-    for (size_t i = 0; i < count; ++i) consider(ready_[i]);
-    if (furthest != nullptr) next.start = start_key(furthest->stored());
+    for (const Second& second : seconds_) {
+      if (second.end >= count) break;
+      next.start = start_key(second.last ? ready_[*second.last].stored() : end_of_resumed_->stored());
+    }
     return next;
   }
 
  private:
-  std::string_view KeyOf(const Record& record) const;
+  // Where a record stands in the order of time.
+  using Rank = std::tuple<int64_t, std::string, std::string>;
+  // A second that is complete.
+  struct Second {
+    size_t end = 0;              // how many records were ready then
+    std::optional<size_t> last;  // the one with the last key; empty: it was given before
+  };
+
+  std::string_view KeyText(const Record& record) const;
+  Rank RankOf(const Record& record) const;
   // The key up to and with the second of its instant; all of it when there is none.
   static std::string_view SecondOf(std::string_view key);
   static int64_t MillisOf(std::string_view key);
-  bool WasGiven(std::string_view key) const;
+  bool IsResumed() const { return resumed_second_ == second_id_ && !resumed_second_.empty(); }
   void CloseSecond();
 
+  const Table& table_;
   const std::string sort_key_;
+  const bool in_index_;
   const bool descending_;
-  const std::optional<int64_t> resumed_millis_;
-  const std::string resumed_key_;
+  const Rank resumed_;
+  const std::string resumed_second_;  // empty: this is the first page
   std::optional<int64_t> from_;
   std::optional<int64_t> to_;
-  std::vector<Record> second_;  // held back
   std::string second_id_;
-  std::optional<Record> end_of_resumed_;  // the last key of the second in which the page before ended
+  std::vector<Record> held_;  // of this second
+  std::vector<Second> seconds_;
+  std::optional<Record> end_of_resumed_;
   std::vector<Record> ready_;
 };
 

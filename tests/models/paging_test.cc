@@ -164,6 +164,65 @@ TEST_P(Seeds, ActivitiesComeNewestFirst) {
   }
 }
 
+// POS-A-22 and POS-A-24: an index, where several items share one sort key; other users' lie between.
+TEST_P(Seeds, ItemsThatShareAnIndexKeyAreEachGivenOnce) {
+  for (bool scoped : {false, true}) {
+    SCOPED_TRACE(scoped);
+    std::mt19937 random(GetParam());
+    TestApp app("pos", {{"tenant_scope", scoped}});
+    std::vector<Entry> entries = RandomEntries(&random, 40);
+    for (const Entry& entry : entries) PutTask(app, "ann", entry);
+    for (const Entry& entry : RandomEntries(&random, 40)) PutTask(app, "bob", entry);
+    std::vector<std::string> expected;
+    for (const Entry& entry : entries) expected.push_back(entry.id);
+    std::sort(expected.begin(), expected.end());
+    for (const auto& [pattern, parameters] : {std::pair("POS-A-22", Item{{"status", "NotStarted"}}),
+                                              std::pair("POS-A-24", Item{{"area", "Home"}})}) {
+      for (int64_t limit = 1; limit <= 42; ++limit) {
+        SCOPED_TRACE(std::string(pattern) + " by " + std::to_string(limit));
+        std::vector<Item> got = AllPages(app, kAnn, pattern, parameters, limit);
+        std::vector<std::string> ids = Values(got, "id");
+        std::sort(ids.begin(), ids.end());
+        ASSERT_EQ(ids, expected);
+        std::vector<int64_t> times;
+        for (const std::string& text : Values(got, "createdAt")) times.push_back(Instant(text));
+        EXPECT_TRUE(std::is_sorted(times.begin(), times.end()));
+      }
+    }
+  }
+}
+
+// A second with more items than one page may read through is still given whole.
+TEST(Paging, ACrowdedSecondIsNotLost) {
+  TestApp app("pos");
+  std::vector<std::string> expected;
+  for (int i = 0; i < 300; ++i) {
+    int64_t millis = Instant("2026-02-04T10:30:00Z") + i;
+    PutTask(app, "ann", {millis, model::FormatInstant(millis), std::to_string(1000 + i)});
+    expected.push_back(std::to_string(1000 + i));
+  }
+  for (int64_t limit : {1, 7, 100}) {
+    SCOPED_TRACE(limit);
+    EXPECT_EQ(Values(AllPages(app, kAnn, "POS-A-22", {{"status", "NotStarted"}}, limit), "id"), expected);
+  }
+}
+
+// A filter that drops hundreds in a row: pages may be short or empty, and the one item is found at last.
+TEST(Paging, WhatLiesBehindManyFilteredItemsIsFound) {
+  TestApp app("pos");
+  int64_t base = Instant("2026-02-04T10:30:00Z");
+  for (int i = 0; i < 400; ++i)
+    PutTask(app, "bob", {0, model::FormatInstant(base + i * 100), "b" + std::to_string(i)});
+  PutTask(app, "ann", {0, model::FormatInstant(base + 150), "first"});
+  PutTask(app, "ann", {0, model::FormatInstant(base + 60'000), "last"});
+  for (int64_t limit : {1, 2, 50}) {
+    SCOPED_TRACE(limit);
+    std::vector<Item> got =
+        AllPages(app, kAnn, "POS-A-22", {{"status", "NotStarted"}}, limit, /*full=*/false);
+    EXPECT_EQ(Values(got, "id"), (std::vector<std::string>{"first", "last"}));
+  }
+}
+
 // A lookup and a creation by an instant mean the instant, not its spelling.
 TEST(Paging, AnInstantIsTheSameInBothSpellings) {
   TestApp app("pos");
