@@ -232,12 +232,14 @@ class Asker {
       case Op::kAnd:
         return std::all_of(condition.parts.begin(), condition.parts.end(),
                            [this](const Condition& part) { return Holds(part); });
-      case Op::kIfThen: return !Holds(condition.parts[0]) || Holds(condition.parts[1]);
+      // What is absent is no cause.
+      case Op::kIfThen:
+        return !Asker(item_, params_, Absent::kFails).Holds(condition.parts[0]) || Holds(condition.parts[1]);
       case Op::kExists: return !Values(condition.left).empty();
       case Op::kMissing: return Values(condition.left).empty();
       case Op::kUnique: return Unique(Values(condition.left));
-      case Op::kIn: return In(condition);
-      case Op::kNotIn: return !In(condition);
+      case Op::kIn: return In(condition).value_or(absent_ == Absent::kPasses);
+      case Op::kNotIn: return !In(condition).value_or(false);
       default: return Compare(condition);
     }
   }
@@ -268,13 +270,16 @@ class Asker {
         break;
       }
       case Operand::Kind::kSum: {
-        double sum = 0;
+        value::Number sum;
         for (const Operand& term : operand.terms) {
           std::vector<AttributeValue> part = Values(term);
           if (part.size() != 1 || part[0].type() != Type::kNumber) return {};
-          sum += part[0].AsDouble();
+          auto number = value::Number::Parse(part[0].AsText());
+          auto more = number ? value::Number::Add(sum, *number) : number;
+          if (!more) return {};
+          sum = *more;
         }
-        values.emplace_back(sum);
+        values.push_back(AttributeValue::Number(sum.ToString()));
         break;
       }
     }
@@ -289,9 +294,10 @@ class Asker {
     return true;
   }
 
-  bool In(const Condition& condition) const {
+  // Nothing when what is asked for is absent.
+  std::optional<bool> In(const Condition& condition) const {
     std::vector<AttributeValue> left = Values(condition.left);
-    if (left.size() != 1) return absent_ == Absent::kPasses;
+    if (left.size() != 1) return std::nullopt;
     return std::any_of(condition.right.begin(), condition.right.end(), [&](const Operand& member) {
       std::vector<AttributeValue> value = Values(member);
       return value.size() == 1 && value[0] == left[0];

@@ -257,5 +257,18 @@ TEST(Paging, AnInstantIsTheSameInBothSpellings) {
   EXPECT_EQ(app.CountItems(), 2U);
 }
 
+// The index key of an item that plain SDK code wrote keeps its instant when another part of it changes.
+TEST(Paging, AChangedIndexKeyKeepsItsInstant) {
+  TestApp app("pos");
+  PutTask(app, "ann", {0, "2026-02-04T10:30:00Z", "t"});
+  Must(app->Patch(kAnn, "TASK", {{"id", "t"}}, {{"status", "Done"}}));
+  Item after = app.GetRaw(kTable, {{"pk", "USER#ann"}, {"sk", "TASK#t"}});
+  EXPECT_EQ(after.Get("gsi1sk"), AttributeValue("Done#2026-02-04T10:30:00Z"));
+  EXPECT_EQ(after.Get("gsi2sk"), AttributeValue("TASK#2026-02-04T10:30:00Z"));
+  EXPECT_EQ(after.Get("createdAt"), AttributeValue("2026-02-04T10:30:00Z"));
+  EXPECT_EQ(AllPages(app, kAnn, "POS-A-22", {{"status", "NotStarted"}}, 50).size(), 0U);
+  EXPECT_EQ(AllPages(app, kAnn, "POS-A-22", {{"status", "Done"}}, 50).size(), 1U);
+}
+
 }  // namespace
 }  // namespace holdfast

@@ -362,6 +362,24 @@ TEST_F(PosTest, ACursorIsGoodForItsQuestionOnly) {
 
 // --- rules ---
 
+TEST_F(PosTest, SumsAreExact) {
+  Item goal{{"id", "g"}, {"title", "x"}, {"area", "Home"}, {"timeHorizon", "Daily"}};
+  auto weights = [](const char* a, const char* b, const char* c, const char* d) {
+    return AttributeValue::Map({{"criteriaWeight", AttributeValue::Number(std::string(a))},
+                                {"tasksWeight", AttributeValue::Number(std::string(b))},
+                                {"metricsWeight", AttributeValue::Number(std::string(c))},
+                                {"habitsWeight", AttributeValue::Number(std::string(d))}});
+  };
+  goal.Set("progressConfig", weights("33.1", "33.2", "33.6", "0.1"));
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "GOAL", goal)), "");
+  goal.Set("id", "h");
+  goal.Set("progressConfig", weights("33.1", "33.2", "33.6", "0.10000000000000000001"));
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "GOAL", goal)), "SchemaInvalid");
+  goal.Set("progressConfig", AttributeValue::Map({}));
+  Item made = Must(app_->Create(kAnn, "GOAL", goal)).record.stored();
+  EXPECT_EQ(made.Get("progressConfig")->AsMap().at("criteriaWeight"), AttributeValue(40));
+}
+
 // --- secrets ---
 
 class Secrets : public ::testing::Test {
