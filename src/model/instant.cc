@@ -73,6 +73,9 @@ std::optional<int64_t> TakeOffset(std::string_view* rest) {
   return west ? -millis : millis;
 }
 
+constexpr int64_t kFirstMillis = -62'135'596'800'000;  // 0001-01-01T00:00:00.000Z
+constexpr int64_t kLastMillis = 253'402'300'799'999;   // 9999-12-31T23:59:59.999Z
+
 struct Moment {
   int year;
   unsigned month;
@@ -116,7 +119,10 @@ std::optional<int64_t> ParseInstant(std::string_view text) {
   if (!time) return std::nullopt;
   auto offset = TakeOffset(&text);
   if (!offset || !text.empty()) return std::nullopt;
-  return *day + *time - *offset;
+  int64_t millis = *day + *time - *offset;
+  // An offset may lead out of the years that have four digits.
+  if (millis < kFirstMillis || millis > kLastMillis) return std::nullopt;
+  return millis;
 }
 
 std::string FormatInstant(int64_t millis) {

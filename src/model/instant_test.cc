@@ -43,6 +43,17 @@ TEST(Instant, RefusesWhatIsNone) {
     EXPECT_FALSE(ParseInstant(text)) << text;
 }
 
+// An offset may lead out of the years that four digits can say.
+TEST(Instant, StaysWithinItsYears) {
+  for (const char* text : {"9999-12-31T23:59:59-00:01", "0001-01-01T00:00:00+00:01"})
+    EXPECT_FALSE(ParseInstant(text)) << text;
+  for (const char* text :
+       {"9999-12-31T23:59:59.999Z", "0001-01-01T00:00:00.000Z", "1969-12-31T23:59:59.999Z",
+        "1900-02-28T12:00:00.001Z", "2000-02-29T00:00:00.000Z", "2024-02-29T23:59:59.999Z"})
+    EXPECT_EQ(FormatInstant(ParseInstant(text).value()), text);
+  EXPECT_FALSE(ParseInstant("1900-02-29T00:00:00Z"));
+}
+
 TEST(Instant, DatesAreDays) {
   EXPECT_EQ(ParseDate("1970-01-02"), kDayMillis);
   EXPECT_EQ(FormatDate(-1), "1969-12-31");
