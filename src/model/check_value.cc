@@ -99,7 +99,7 @@ ValueView ValueCheck::Accept(const Attribute& attribute, ValueView in, const std
     case Kind::kUlid:
     case Kind::kDate: out = Text(attribute, in, path); break;
     case Kind::kEncrypted:
-      if (mode_ == Mode::kJudge) out = Text(attribute, in, path);
+      if (mode_ == Mode::kJudge || in.type() != Type::kMap) out = Text(attribute, in, path);
       break;
     case Kind::kInstant:
     case Kind::kEpoch: out = Instant(attribute, in, path); break;

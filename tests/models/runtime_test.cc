@@ -392,6 +392,56 @@ class Secrets : public ::testing::Test {
   const std::string directory_;
 };
 
+TEST_F(Secrets, ArePlainNowhere) {
+  const std::string plain = "hunter2-never-on-disk";
+  auto keys = std::make_shared<MasterKeys>();
+  keys->id = "test";
+  keys->versions.resize(1);
+  keys->current = 1;
+  {
+    ApplicationOptions options;
+    options.master_keys = keys;
+    Options database;
+    database.directory = directory_;
+    TestApp app("pm", {}, std::move(options), database);
+    Item key{{"integration", "jira"}};
+    Written written =
+        Must(app->Create(kAdmin, "IntegrationConfig", {{"integration", "jira"}, {"configEncrypted", plain}}));
+    EXPECT_EQ(written.record.Fields().Get("configEncrypted"), AttributeValue(true));
+    Record read = Must(app->Get(kAdmin, "IntegrationConfig", key));
+    EXPECT_EQ(Must(app->Reveal(read, "configEncrypted", "integration")), AttributeValue(plain));
+    EXPECT_EQ(Refusal(app->Reveal(read, "configEncrypted", "reader")), "Forbidden");
+    EXPECT_EQ(Refusal(app->Reveal(read, "configEncrypted", "")), "Forbidden");
+    EXPECT_EQ(Refusal(app->Reveal(read, "status", "integration")), "ValidationError");
+    // What a read shows is not what a write takes: the secret would be lost.
+    EXPECT_EQ(Refusal(app->Patch(kAdmin, "IntegrationConfig", key, {{"configEncrypted", true}})),
+              "ValidationError");
+    Must(app->Patch(kAdmin, "IntegrationConfig", key, {{"status", "error"}}));
+    read = Must(app->Get(kAdmin, "IntegrationConfig", key));
+    EXPECT_EQ(Must(app->Reveal(read, "configEncrypted", "integration")), AttributeValue(plain));
+    // Bound to its integration: under another it does not open.
+    Item moved = read.stored();
+    moved.Set("PK", "INTEGRATION#asana");
+    moved.Set("integration", "asana");
+    app.PutRaw(written.record.entity()->table->name, moved);
+    Record stolen = Must(app->Get(kAdmin, "IntegrationConfig", {{"integration", "asana"}}));
+    EXPECT_EQ(Refusal(app->Reveal(stolen, "configEncrypted", "integration")), "DecryptFailed");
+    EXPECT_EQ(Refusal(app->Create(kAdmin, "IntegrationConfig",
+                                  {{"integration", "resend"}, {"configEncrypted", 7}})),
+              "ValidationError");
+  }
+  size_t bytes = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::stringstream content;
+    content << file.rdbuf();
+    bytes += content.str().size();
+    EXPECT_EQ(content.str().find(plain), std::string::npos) << entry.path();
+  }
+  EXPECT_GT(bytes, 0U);
+}
+
 TEST_F(Secrets, NeedAMasterKey) {
   TestApp app("pm");
   Item config{{"integration", "jira"}, {"configEncrypted", "x"}};
