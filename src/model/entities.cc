@@ -428,8 +428,12 @@ Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, con
   Sources sources = MakeSources();
   HF_TRY(BuiltChange change, BuildChange(*model_, entity, stored, changes, replace, sources));
   Record record(model_.get(), &entity, change.item);
-  if (change.set.empty() && change.removed.empty())
+  if (change.set.empty() && change.removed.empty()) {
+    for (const Condition& condition : where) {
+      if (!Holds(condition, stored.flat(), params, Absent::kFails)) return VersionConflict(entity, stored);
+    }
     return Written{std::move(record), std::move(change.warnings)};
+  }
   Status done = WriteChange(entity, stored, change, expected, where, params);
   if (done) {
     NoteWrite(entity, change.item, /*deleted=*/false);

@@ -158,6 +158,19 @@ TEST(TripTest, AnOlderNumberConflicts) {
   EXPECT_EQ(Refusal(app->Patch(kAdmin, "Policy", key, {{"version", 9}})), "ValidationError");
 }
 
+// What a change is conditional on counts also when it changes nothing.
+TEST(TripTest, ACircuitChangesOnlyFromWhatWasSeen) {
+  TestApp app("trip");
+  app.Plant(app.entity("Circuit"), {{"circuitId", "sky"}});
+  Item ask{{"circuitId", "sky"}, {"failureCount", 0}, {"seenState", "open"}, {"seenFailureCount", 4}};
+  EXPECT_EQ(Refusal(app->Ask(kAdmin, "TRIP-A-20", ask, {})), "VersionConflict");
+  ask.Set("failureCount", 5);
+  EXPECT_EQ(Refusal(app->Ask(kAdmin, "TRIP-A-20", ask, {})), "VersionConflict");
+  ask.Set("seenState", "closed");
+  ask.Set("seenFailureCount", 0);
+  EXPECT_EQ(Refusal(app->Ask(kAdmin, "TRIP-A-20", ask, {})), "");
+}
+
 TEST_F(PosTest, ChangesOfDifferentFieldsBothSurvive) {
   Written written = Must(app_->Create(kAnn, "TASK", Task("t")));
   std::vector<std::thread> threads;
