@@ -341,7 +341,10 @@ Result<std::string> SealContext(const Entity& entity, const Attribute& attribute
 std::string StateOf(const Machine& machine, const Item& item) {
   if (!machine.field.empty()) {
     auto value = MapView(item).Find(machine.field);
-    return value && value->type() == Type::kString ? std::string(value->payload()) : std::string();
+    if (value && value->type() == Type::kString) return std::string(value->payload());
+    // An older item is in the state that it reads as.
+    const auto& fallback = machine.entity->Find(machine.field)->default_value;
+    return IsMissing(value) && fallback ? fallback->AsText() : std::string();
   }
   static const ParamValues kNone = [](std::string_view) { return std::nullopt; };
   for (const State& state : machine.states) {

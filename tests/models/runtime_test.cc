@@ -272,6 +272,26 @@ TEST_F(PosTest, AGoalIsMovedBelowAGoalThatIsThere) {
 
 // --- older items ---
 
+TEST_F(PosTest, AnOlderItemReadsWithDefaultsAndCanBeChanged) {
+  Item old{
+      {"pk", "USER#ann"}, {"sk", "TASK#t"}, {"entityType", "TASK"}, {"userId", "ann"},
+      {"id", "t"},        {"title", "x"},   {"area", "Home"},       {"createdAt", "2026-01-01T00:00:00Z"}};
+  app_.PutRaw(kTable, old);
+  Item fields = Must(app_->Get(kAnn, "TASK", Id("t"))).Fields();
+  EXPECT_EQ(fields.Get("priority"), AttributeValue("P3"));
+  EXPECT_EQ(fields.Get("status"), AttributeValue("NotStarted"));
+  EXPECT_EQ(fields.Get("goalIds"), AttributeValue::List({}));
+  EXPECT_FALSE(fields.Has("pk"));
+  EXPECT_FALSE(fields.Has("gsi1sk"));
+  // It lacks what checks speak of, and even its state: what it reads as is what counts.
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"title", "y"}})), "");
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"status", "NotStarted"}})), "IllegalTransition");
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"status", "Done"}})), "");
+  EXPECT_EQ(app_.GetRaw(kTable, {{"pk", "USER#ann"}, {"sk", "TASK#t"}}).Get("gsi1sk"),
+            AttributeValue("Done#2026-01-01T00:00:00Z"));
+  EXPECT_EQ(Must(app_->Ask(kAnn, "POS-A-22", {{"status", "Done"}}, {})).records.size(), 1U);
+}
+
 // --- expiry ---
 
 TEST_F(PosTest, WhatHasExpiredIsNotThere) {
