@@ -482,7 +482,14 @@ Result<Written> Runtime::Put(const Caller& caller, std::string_view name, const 
   static const ParamValues kNone = [](std::string_view) { return std::nullopt; };
   if (!expected.version) {
     Result<Written> created = Create(caller, name, fields, Origin::kCaller);
-    if (created || RefusalName(created.error()) != "AlreadyExists" || entity->append_only) return created;
+    if (created || entity->append_only) return created;
+    // A state in which nothing begins may be the one that the item is in.
+    bool begins_wrong = RefusalName(created.error()) == "IllegalTransition";
+    if (!begins_wrong && RefusalName(created.error()) != "AlreadyExists") return created;
+    if (begins_wrong) {
+      auto stored = Get(caller, *entity, fields);
+      if (!stored) return created;
+    }
   }
   HF_TRY(Item with, WithTenant(caller, *entity, fields));
   return Patch(caller, *entity, with, fields, /*replace=*/true, expected, {}, kNone);

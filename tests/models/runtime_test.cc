@@ -109,6 +109,21 @@ TEST_F(PosTest, WhatIsNotThereIsNotFound) {
   EXPECT_EQ(app_.CountItems(), 0U);
 }
 
+TEST_F(PosTest, PutReplacesWhateverStateTheItemIsIn) {
+  Must(app_->Put(kAnn, "TASK", Task("t")));
+  Must(app_->Patch(kAnn, "TASK", Id("t"), {{"status", "InProgress"}, {"notes", "a"}}));
+  Item fields = Task("t");
+  fields.Set("status", "InProgress");
+  fields.Set("title", "Mend the oar");
+  Written put = Must(app_->Put(kAnn, "TASK", fields));
+  Item stored = app_.GetRaw(put.record);
+  EXPECT_EQ(stored.Get("title"), AttributeValue("Mend the oar"));
+  EXPECT_EQ(stored.Get("status"), AttributeValue("InProgress"));
+  EXPECT_FALSE(stored.Has("notes"));
+  fields.Set("id", "new");
+  EXPECT_EQ(Refusal(app_->Put(kAnn, "TASK", fields)), "IllegalTransition");
+}
+
 // --- keys ---
 
 TEST_F(PosTest, KeysAreBounded) {
