@@ -412,6 +412,7 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
       detail->item = last.item;
       return Error(ErrorCode::kConditionalCheckFailed, "the condition failed", std::move(detail));
     }
+    if (last.code == "ValidationError") return FromStore(ValidationError(last.message.value_or("")));
   }
   return done.error();
 }

@@ -103,8 +103,7 @@ Error FromStore(const Error& error) {
     case ErrorCode::kIdempotentParameterMismatch: return Refuse("IdempotencyMismatch", error.message());
     case ErrorCode::kAccessDenied: return Refuse("Forbidden", error.message());
     case ErrorCode::kValidation:
-      if (error.message().find("size has exceeded") != std::string::npos ||
-          error.message().find("size exceeded") != std::string::npos)
+      if (error.message().find("has exceeded the maximum allowed size") != std::string::npos)
         return Refuse("ItemTooLarge", error.message());
       return Refuse("ValidationError", error.message());
     case ErrorCode::kReadOnly:

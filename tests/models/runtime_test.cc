@@ -141,6 +141,24 @@ TEST_F(PosTest, KeysAreBounded) {
   EXPECT_EQ(app_.CountItems(), 1U);
 }
 
+TEST_F(PosTest, ItemsAreBounded) {
+  std::string large(401 * 1024, 'x');
+  Item fields = Task("t");
+  fields.Set("notes", large);
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "TASK", fields)), "ItemTooLarge");
+  Must(app_->Create(kAnn, "TASK", Task("t")));
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"notes", large}})), "ItemTooLarge");
+  // The same where the write is a transaction.
+  app_.Plant(app_.entity("GOAL"), {{"userId", "ann"}, {"id", "g"}});
+  app_.Plant(app_.entity("GOAL"), {{"userId", "ann"}, {"id", "h"}});
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "GOAL", Id("g"), {{"notes", large}, {"parentGoalId", "h"}})),
+            "ItemTooLarge");
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "GOAL_ACTIVITY",
+                                 {{"goalId", "g"}, {"type", "task_completed"}, {"title", large}})),
+            "ItemTooLarge");
+  EXPECT_EQ(app_.CountItems(), 3U);
+}
+
 // --- versions ---
 
 TEST_F(PosTest, AnOlderInstantConflicts) {
