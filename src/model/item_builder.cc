@@ -474,25 +474,35 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
     if (built.set.size() + built.removed.size() != count) changed.insert(attribute.name);
   }
   for (const IndexKey& index : entity.indexes) {
+    std::vector<std::pair<const KeyPart*, std::optional<ValueView>>> parts;
+    std::vector<std::string> inputs;
+    bool affected = false;
+    bool complete = true;
     for (const KeyPart& part : index.parts) {
-      if (entity.Find(part.attribute.name) != nullptr) continue;
-      bool affected = false;
-      std::vector<std::string> inputs;
+      bool part_affected = false;
       for (const Template& pattern : part.templates) {
         for (std::string& name : pattern.Names()) {
-          affected = affected || changed.count(name) > 0;
+          part_affected = part_affected || changed.count(name) > 0;
           inputs.push_back(std::move(name));
         }
       }
-      if (!affected) continue;  // an item written elsewhere keeps its spelling
-      HF_TRY(std::optional<ValueView> value, draft.Key(part));
-      put(part.attribute.name, value);
-      for (std::string& name : inputs) {
-        const Attribute* attribute = entity.Find(name);
-        bool fixed =
-            attribute->immutable || std::find(key_inputs.begin(), key_inputs.end(), name) != key_inputs.end();
-        if (changed.count(name) == 0 && !fixed) built.relied_on.push_back(std::move(name));
+      affected = affected || part_affected;
+      // An item written elsewhere keeps its spelling.
+      std::optional<ValueView> value = old.Find(part.attribute.name);
+      if (part_affected || IsMissing(value)) {
+        HF_TRY(value, draft.Key(part));
       }
+      complete = complete && value;
+      if (entity.Find(part.attribute.name) == nullptr) parts.emplace_back(&part, value);
+    }
+    if (!affected) continue;
+    // In the index with all of its key, or not at all.
+    for (const auto& [part, value] : parts) put(part->attribute.name, complete ? value : std::nullopt);
+    for (std::string& name : inputs) {
+      const Attribute* attribute = entity.Find(name);
+      bool fixed =
+          attribute->immutable || std::find(key_inputs.begin(), key_inputs.end(), name) != key_inputs.end();
+      if (changed.count(name) == 0 && !fixed) built.relied_on.push_back(std::move(name));
     }
   }
   built.item = Item(result);

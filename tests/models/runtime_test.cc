@@ -426,6 +426,30 @@ TEST_F(PosTest, ACursorIsGoodForItsQuestionOnly) {
 
 // --- index keys ---
 
+// An item enters an index with all of its key when the last attribute of it comes.
+TEST(Indexes, AreEnteredAndLeftAsAWhole) {
+  TestApp app(R"(model: desk
+tables: {main: {name: Desk, key: {pk: S}, indexes: {byOwner: {key: {gpk: S, gsk: S}}}}}
+entities:
+  Note:
+    key: {pk: "NOTE#{id}"}
+    indexes: {byOwner: {gpk: "OWNER#{owner}", gsk: "{rank}#{id}"}}
+    attributes: {id: S!, owner: S, rank: S}
+patterns:
+  of: {returns: Note, index: byOwner, query: {gpk: "OWNER#{owner}"}}
+)");
+  auto seen = [&] { return Must(app->Ask(kAdmin, "of", {{"owner", "ann"}}, {})).records.size(); };
+  Written note = Must(app->Create(kAdmin, "Note", {{"id", "n"}, {"rank", "a"}}));
+  EXPECT_FALSE(note.record.stored().Has("gsk"));
+  Must(app->Patch(kAdmin, "Note", Id("n"), {{"owner", "ann"}}));
+  EXPECT_EQ(seen(), 1U);
+  Must(app->Patch(kAdmin, "Note", Id("n"), {{"rank", nullptr}}));
+  EXPECT_EQ(seen(), 0U);
+  EXPECT_FALSE(app.GetRaw(note.record).Has("gpk")) << "half a key was left";
+  Must(app->Patch(kAdmin, "Note", Id("n"), {{"rank", "b"}}));
+  EXPECT_EQ(seen(), 1U);
+}
+
 // --- rules ---
 
 TEST_F(PosTest, SumsAreExact) {
