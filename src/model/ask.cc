@@ -812,6 +812,7 @@ Status Asking::RunTransact(const Step& step, Answer* answer) {
       HF_TRY(std::optional<std::string> text, Fill(pattern, Bound::kExact, /*prefix=*/false));
       fields.Set(name, *text);
     }
+    HF_TRY(fields, runtime_.WithTenant(caller_, *write.entity, fields));
     HF_TRY(BuiltItem one, BuildNew(runtime_.model(), *write.entity, fields, Origin::kCaller, sources));
     answer->warnings.insert(answer->warnings.end(), one.warnings.begin(), one.warnings.end());
     keys.push_back(KeyOf(*write.entity->table, one.item));

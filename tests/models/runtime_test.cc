@@ -406,6 +406,25 @@ TEST_F(PosTest, ATenantWritesOnlyItsOwn) {
   EXPECT_EQ(app_.CountItems(), 1U);
 }
 
+// A transaction of a pattern writes for the caller, whatever its templates say.
+TEST(Tenants, WriteTheirOwnInTransactionsToo) {
+  TestApp app(R"(model: desk
+tenancy: {attribute: user}
+tables: {notes: {name: Notes, key: {user: S, id: S}}}
+entities:
+  Note: {attributes: {user: S!, id: S!, text: S!}}
+patterns:
+  both:
+    transact:
+      - {put: Note, set: {user: "{whom}", id: "{id}", text: "{text}"}}
+    params: {whom: S, id: S, text: S}
+)");
+  Item ask{{"whom", "ann"}, {"id", "n"}, {"text", "x"}};
+  EXPECT_EQ(Refusal(app->Ask(kBob, "both", ask, {})), "NotFound");
+  EXPECT_EQ(app.CountItems(), 0U);
+  EXPECT_EQ(Refusal(app->Ask(kAnn, "both", ask, {})), "");
+}
+
 // --- cursors ---
 
 TEST_F(PosTest, ACursorIsGoodForItsQuestionOnly) {
