@@ -766,6 +766,7 @@ Status Asking::RunPutAll(const Step& step, Answer* answer) {
     }
     HF_CHECK_OK(runtime_.WriteBatch(std::move(request)));
   }
+  for (const Item& item : built) runtime_.NoteWrite(entity, item, /*deleted=*/false);
   for (Item& item : built) answer->records.emplace_back(&runtime_.model(), &entity, std::move(item));
   return Ok{};
 }
@@ -776,6 +777,7 @@ Status Asking::RunDeleteAll(const Step& step, Answer* answer) {
   HF_TRY(Planned planned, PlanQuery(step));
   HF_CHECK_OK(CheckOwner(step, planned.query));
   QueryRequest request = planned.query;
+  size_t noted = 0;
   do {
     request.limit = static_cast<int64_t>(limits::kBatchWriteRequestsMax);
     auto page = runtime_.store_->Run(request);
@@ -789,6 +791,8 @@ Status Asking::RunDeleteAll(const Step& step, Answer* answer) {
       answer->records.push_back(*std::move(record));
     }
     if (!batch.request_items.empty()) HF_CHECK_OK(runtime_.WriteBatch(std::move(batch)));
+    for (; noted < answer->records.size(); ++noted)
+      runtime_.NoteWrite(entity, answer->records[noted].stored(), /*deleted=*/true);
     request.exclusive_start_key = std::move(page->last_evaluated_key);
   } while (request.exclusive_start_key);
   return Ok{};

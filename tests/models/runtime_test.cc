@@ -587,6 +587,27 @@ TEST(TripTest, LiveConnectionsFollowTheWrites) {
   EXPECT_EQ(live(), 0U);
 }
 
+// A map in memory also follows what is written in batches.
+TEST(Memory, FollowsBatches) {
+  TestApp app(R"(model: desk
+tables: {main: {name: Desk, key: {who: S, id: S}}}
+entities:
+  Note: {attributes: {who: S!, id: S!}}
+patterns:
+  all: {scan: Note}
+  of: {memory: {from: all, by: who}}
+  add: {put_all: Note}
+  clear: {delete_all: Note, query: {who: "{who}"}}
+)");
+  auto seen = [&] { return Must(app->Ask(kAdmin, "of", {{"who", "ann"}}, {})).records.size(); };
+  EXPECT_EQ(seen(), 0U);
+  auto note = [](const char* id) { return AttributeValue::Map({{"who", "ann"}, {"id", id}}); };
+  Must(app->Ask(kAdmin, "add", {{"items", AttributeValue::List({note("1"), note("2")})}}, {}));
+  EXPECT_EQ(seen(), 2U);
+  Must(app->Ask(kAdmin, "clear", {{"who", "ann"}}, {}));
+  EXPECT_EQ(seen(), 0U);
+}
+
 // POS-R-23: what a user's tasks cost does not grow with the other users'.
 TEST(TenantScope, CostsTheSameAmongMany) {
   auto units = [](TestApp& app, bool scoped) {
