@@ -16,6 +16,8 @@ using value::MapView;
 using value::Type;
 using value::ValueView;
 
+constexpr size_t kMatchedBytesMax = 4096;
+
 bool IsUuid(std::string_view text) {
   if (text.size() != 36) return false;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -166,7 +168,11 @@ ValueView ValueCheck::Text(const Attribute& attribute, ValueView in, const std::
   }
   CheckBounds(attribute, static_cast<double>(attribute.min || attribute.max ? CharacterCount(text) : 0),
               "have a length of", path);
-  if (attribute.compiled && !std::regex_match(text.begin(), text.end(), *attribute.compiled))
+  // The matcher's stack grows with the text.
+  if (attribute.compiled && text.size() > kMatchedBytesMax)
+    Violate(path, "should match " + attribute.pattern + " and have at most " +
+                      std::to_string(kMatchedBytesMax) + " bytes");
+  else if (attribute.compiled && !std::regex_match(text.begin(), text.end(), *attribute.compiled))
     Violate(path, "should match " + attribute.pattern, Shown(in));
   return in;
 }

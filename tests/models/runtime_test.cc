@@ -159,6 +159,14 @@ TEST_F(PosTest, ItemsAreBounded) {
   EXPECT_EQ(app_.CountItems(), 3U);
 }
 
+// A regular expression is asked of a text of any length.
+TEST_F(PosTest, ALongTextIsMatchedOrRefused) {
+  Item fields = Task("t");
+  fields.Set("subCategory", std::string(300 * 1024, 's'));
+  std::string refusal = Refusal(app_->Create(kAnn, "TASK", fields));
+  EXPECT_TRUE(refusal.empty() || refusal == "ValidationError") << refusal;
+}
+
 // --- versions ---
 
 TEST_F(PosTest, AnOlderInstantConflicts) {
