@@ -184,6 +184,9 @@ class Loader {
 
     EachEntry(top["tables"], [&](const std::string& name, const At& at) { ReadTable(name, at); });
     if (model_->tables.empty()) return Problem(top, "has no tables");
+    for (const auto& table : model_->tables) {
+      if (table->key.empty()) return;  // what follows rests on the tables' keys
+    }
     EachEntry(top["schemas"], [&](const std::string& name, const At& at) { ReadSchema(name, at); });
     common_ = ReadAttributes(top["common"]);
     EachEntry(top["entities"], [&](const std::string& name, const At& at) { ReadEntity(name, at); });
@@ -197,6 +200,9 @@ class Loader {
     if (problems_.empty()) CheckCollisions();
     if (problems_.empty()) {
       for (auto& pattern : model_->patterns) CheckPattern(*pattern);
+    }
+    if (problems_.empty()) {
+      for (auto& pattern : model_->patterns) CheckParts(*pattern);
     }
     if (problems_.empty()) {
       for (auto& pattern : model_->patterns) TakeParamsOfParts(pattern.get());
@@ -1164,17 +1170,43 @@ class Loader {
     }
   }
 
-  void CheckPattern(const Pattern& pattern) {
-    auto must_exist = [&](const std::string& id) {
-      if (!id.empty() && model_->FindPattern(id) == nullptr)
-        Problem(pattern.place, "no pattern of this model: " + id);
-    };
+  // The patterns that a pattern asks.
+  static std::vector<std::string> PartsOf(const Pattern& pattern) {
+    std::vector<std::string> ids;
     for (const Case& one : pattern.cases) {
-      for (const auto& [name, id] : one.bundle) must_exist(id);
+      for (const auto& [name, id] : one.bundle) ids.push_back(id);
       for (const Step& step : one.steps) {
-        must_exist(step.for_each);
-        must_exist(step.memory_from);
-        if (step.search) must_exist(step.search->each_pattern);
+        for (const std::string& id : {step.for_each, step.memory_from}) ids.push_back(id);
+        if (step.search) ids.push_back(step.search->each_pattern);
+      }
+    }
+    std::erase(ids, "");
+    return ids;
+  }
+
+  void CheckPattern(const Pattern& pattern) {
+    for (const std::string& id : PartsOf(pattern)) {
+      if (model_->FindPattern(id) == nullptr) Problem(pattern.place, "no pattern of this model: " + id);
+    }
+  }
+
+  void CheckParts(const Pattern& pattern) {
+    std::vector<std::string> below = PartsOf(pattern);
+    for (size_t i = 0; i < below.size(); ++i) {
+      for (std::string& id : PartsOf(*model_->FindPattern(below[i]))) {
+        if (!Has(below, id)) below.push_back(std::move(id));
+      }
+    }
+    if (Has(below, pattern.id)) Problem(pattern.place, "is made of itself");
+    for (const Case& one : pattern.cases) {
+      for (const Step& step : one.steps) {
+        for (const std::string& id :
+             {step.memory_from, step.search ? step.search->each_pattern : std::string()}) {
+          const Pattern* source = id.empty() ? nullptr : model_->FindPattern(id);
+          if (source != nullptr &&
+              (source->cases[0].steps.empty() || source->cases[0].steps[0].returns.empty()))
+            Problem(pattern.place, "takes items from " + id + ", which gives none");
+        }
       }
     }
   }
