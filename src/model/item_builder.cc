@@ -446,6 +446,14 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
   HF_CHECK_OK(draft.EmbedTexts(&touched));
   for (const Attribute& attribute : entity.attributes) {
     if (attribute.always) draft.Compute(attribute);
+    if (attribute.name == entity.version && attribute.kind == Kind::kInstant) {
+      // Two changes are two versions, also within one millisecond.
+      auto before = old.Find(attribute.name);
+      auto last = before ? MillisOf(*before) : std::nullopt;
+      auto now = IsMissing(draft.At(attribute)) ? std::nullopt : MillisOf(*draft.At(attribute));
+      if (last && now && *now <= *last)
+        draft.At(attribute) = draft.check.Keep(TimeValue(Kind::kInstant, *last + 1));
+    }
     // Only what the change touches must be sound: an older item may lack what the model asks for today.
     if (attribute.required && touched.count(attribute.name) > 0 && IsMissing(draft.At(attribute)))
       draft.check.Violate(attribute.name, "is required");

@@ -183,6 +183,14 @@ TEST_F(PosTest, AnOlderInstantConflicts) {
   EXPECT_EQ(Refusal(app_->Delete(kAnn, "TASK", Id("t"), {*before.Get("updatedAt")})), "");
 }
 
+// Two changes within one millisecond are two versions.
+TEST_F(PosTest, AChangeWithinTheSameMillisecondConflicts) {
+  Written written = Must(app_->Create(kAnn, "TASK", Task("t")));
+  AttributeValue seen = *written.record.stored().Get("updatedAt");
+  Must(app_->Patch(kAnn, "TASK", Id("t"), {{"notes", "a"}}, {seen}));
+  EXPECT_EQ(Refusal(app_->Patch(kAnn, "TASK", Id("t"), {{"notes", "b"}}, {seen})), "VersionConflict");
+}
+
 TEST(TripTest, AnOlderNumberConflicts) {
   TestApp app("trip");
   Record policy = app.Plant(app.entity("Policy"));
