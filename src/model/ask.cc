@@ -736,6 +736,7 @@ Status Asking::RunPutAll(const Step& step, Answer* answer) {
   if (items_.empty()) return RefuseField("items", "is required: a list of maps");
   Sources sources = runtime_.MakeSources();
   std::vector<Item> built;
+  std::set<std::string> keys;
   std::vector<TransactWriteItem> parents;
   for (size_t i = 0; i < items_.size(); ++i) {
     if (items_[i].type() != Type::kMap)
@@ -745,6 +746,8 @@ Status Asking::RunPutAll(const Step& step, Answer* answer) {
     HF_CHECK_OK(runtime_.AddParentChecks(entity, Record(&runtime_.model(), &entity, one.item).Fields(), {},
                                          &parents));
     answer->warnings.insert(answer->warnings.end(), one.warnings.begin(), one.warnings.end());
+    if (!keys.insert(std::string(KeyOf(*step.table, one.item).flat())).second)
+      return RefuseField("items[" + std::to_string(i) + "]", "has the key of one before it");
     built.push_back(std::move(one.item));
   }
   // A batch has no conditions: the parents are looked at first.

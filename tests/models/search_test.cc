@@ -116,6 +116,26 @@ patterns:
   EXPECT_EQ(app.CountItems(), 0U);
 }
 
+TEST_F(SearchTest, ABatchIsCheckedBeforeAnythingIsWritten) {
+  Policy("p", 1);
+  std::vector<AttributeValue> chunks;
+  for (int i = 0; i < 60; ++i) chunks.push_back(Chunk("p", "c" + std::to_string(i), 1, 0.5));
+  auto add = [&](const AttributeValue& one) {
+    std::vector<AttributeValue> all = chunks;
+    all.push_back(one);
+    return Refusal(app_->Ask(kAdmin, "TRIP-A-03", {{"items", AttributeValue::List(std::move(all))}}, {}));
+  };
+  EXPECT_EQ(add(Chunk("gone", "x", 1, 0.5)), "NotFound");
+  EXPECT_EQ(add(Chunk("p", "x", 0, 0.5)), "ValidationError");
+  EXPECT_EQ(add("text"), "ValidationError");
+  EXPECT_EQ(add(Chunk("p", "c0", 1, 0.5)), "ValidationError") << "one key twice";
+  EXPECT_EQ(app_.CountItems(), 1U);
+  EXPECT_EQ(add(Chunk("p", "x", 1, 0.5)), "");
+  EXPECT_EQ(app_.CountItems(), 62U);
+  EXPECT_EQ(Must(app_->Ask(kAdmin, "TRIP-A-02", {{"policy_id", "p"}}, {})).records.size(), 61U);
+  EXPECT_EQ(app_.CountItems(), 1U);
+}
+
 // TRIP-R-13: whoever searches while a policy gets a new set of chunks sees the old set or the new one.
 TEST_F(SearchTest, GenerationsNeverMix) {
   constexpr int kGenerations = 12;
