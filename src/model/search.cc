@@ -1,6 +1,7 @@
 #include "model/search.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/limits.h"
 
@@ -49,8 +50,8 @@ class Searching {
     double threshold = Number("threshold").value_or(search_.threshold);
     double top_k = Number("top_k").value_or(static_cast<double>(search_.top_k));
     if (threshold < -1 || threshold > 1) return RefuseField("threshold", "should be from -1 to 1");
-    if (top_k < 1 || top_k > static_cast<double>(limits::kVectorTopKMax))
-      return RefuseField("top_k", "should be from 1 to 100");
+    if (top_k < 1 || top_k > static_cast<double>(limits::kVectorTopKMax) || top_k != std::floor(top_k))
+      return RefuseField("top_k", "should be a whole number from 1 to 100");
     HF_TRY(SearchVector vector, Vector());
     request_.search_vector = std::move(vector);
     request_.top_k = static_cast<int64_t>(top_k);

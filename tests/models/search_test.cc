@@ -85,6 +85,18 @@ TEST_F(SearchTest, TheThresholdIsIncluded) {
   EXPECT_EQ(Ids({{"threshold", AttributeValue::Number(similarity + 1e-9)}}), Names());
 }
 
+TEST_F(SearchTest, RefusesBadQuestions) {
+  EXPECT_EQ(Refusal(app_->Ask(kAdmin, "TRIP-A-01", {}, {})), "ValidationError");
+  EXPECT_EQ(Refusal(app_->Ask(kAdmin, "TRIP-A-01", {{"vector", AttributeValue::List({1, 2})}}, {})),
+            "ValidationError");
+  EXPECT_EQ(Refusal(app_->Ask(kAdmin, "TRIP-A-01", {{"vector", "near"}}, {})), "ValidationError");
+  for (const char* name : {"top_k", "threshold"}) {
+    for (const AttributeValue& value : {AttributeValue(-2), AttributeValue(101), AttributeValue("many")})
+      EXPECT_EQ(Refusal(Ask({{name, value}})), "ValidationError") << name;
+  }
+  EXPECT_EQ(Refusal(Ask({{"top_k", AttributeValue::Number(1.5)}})), "ValidationError");
+}
+
 TEST_F(SearchTest, ATextIsEmbedded) {
   Policy("p", 1);
   AttributeMap chunk{{"policy_id", "p"},
