@@ -432,6 +432,12 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
                             in_key ? "is part of the key and cannot change" : "cannot change");
       continue;
     }
+    // What a schema is named by may change only with content that fits.
+    if (!change && !replace && !attribute.schema_by.empty() && given.Find(attribute.schema_by) &&
+        !IsMissing(before)) {
+      draft.check.Accept(attribute, *before, attribute.name, given);
+      continue;
+    }
     bool drop = change ? change->type() == Type::kNull : replace;
     if (change && !drop)
       draft.Take(attribute, *change, given.Find(attribute.schema_by) ? given : old);

@@ -505,6 +505,24 @@ TEST_F(PosTest, SumsAreExact) {
   EXPECT_EQ(made.Get("progressConfig")->AsMap().at("criteriaWeight"), AttributeValue(40));
 }
 
+// A text that names a schema may change only together with what it describes.
+TEST(Rules, AChangedTypeIsJudgedWithItsContent) {
+  TestApp app(R"(model: desk
+tables: {main: {name: Desk, key: {id: S}}}
+entities:
+  Note:
+    attributes: {id: S!, type: "S! {text|count}", content: {type: M!, schema: "{type}"}}
+schemas:
+  text: {fields: {words: S!}}
+  count: {fields: {number: N!}}
+)");
+  AttributeValue words = AttributeValue::Map({{"words", "a"}});
+  Must(app->Create(kAdmin, "Note", {{"id", "n"}, {"type", "text"}, {"content", words}}));
+  EXPECT_EQ(Refusal(app->Patch(kAdmin, "Note", Id("n"), {{"type", "count"}})), "SchemaInvalid");
+  AttributeValue number = AttributeValue::Map({{"number", 1}});
+  EXPECT_EQ(Refusal(app->Patch(kAdmin, "Note", Id("n"), {{"type", "count"}, {"content", number}})), "");
+}
+
 // --- secrets ---
 
 class Secrets : public ::testing::Test {
