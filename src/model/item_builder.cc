@@ -293,8 +293,10 @@ Item Assemble(const Entity& entity, Draft* draft, value::FlatWriter* writer) {
 std::optional<int64_t> MillisOf(ValueView value) {
   if (value.type() == Type::kNumber) {
     int64_t seconds = 0;
-    if (!value.number().ToInt64(&seconds)) return std::nullopt;
-    return seconds * 1000;
+    int64_t millis = 0;
+    if (!value.number().ToInt64(&seconds) || __builtin_mul_overflow(seconds, 1000, &millis))
+      return std::nullopt;
+    return millis;
   }
   if (value.type() != Type::kString) return std::nullopt;
   auto instant = ParseInstant(value.payload());
