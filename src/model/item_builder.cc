@@ -390,13 +390,13 @@ Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item&
   writer.BeginMap();
   HF_CHECK_OK(WriteKeys(entity, &draft, &writer));
   BuiltItem built{Assemble(entity, &draft, &writer), {}};
-  draft.check.CheckConditions(entity.checks, MapView(built.item), "");
-  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
   if (machine != nullptr && origin == Origin::kCaller) {
     std::string state = StateOf(*machine, built.item);
     if (std::find(machine->initial.begin(), machine->initial.end(), state) == machine->initial.end())
       return RefuseMove(*machine, IdOf(entity, fields), "", state);
   }
+  draft.check.CheckConditions(entity.checks, MapView(built.item), "");
+  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
   built.warnings = WarningsOf(draft.check);
   return built;
 }
@@ -522,8 +522,6 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
     }
   }
   built.item = Item(result);
-  draft.check.CheckConditions(entity.checks, MapView(built.item), "");
-  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
   if (const Machine* machine = entity.machine) {
     std::string from = StateOf(*machine, stored);
     std::string to = StateOf(*machine, built.item);
@@ -534,6 +532,8 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
       built.to_state = std::move(to);
     }
   }
+  draft.check.CheckConditions(entity.checks, MapView(built.item), "");
+  if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
   built.warnings = WarningsOf(draft.check);
   return built;
 }
