@@ -720,8 +720,13 @@ std::string IdOf(const Entity& entity, const Item& known) {
 Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
   ValueCheck check(model, ValueCheck::Mode::kJudge);
   MapView item(stored);
+  const Item fields = Record(&model, &entity, stored).Fields();
   for (const Attribute& attribute : entity.attributes) {
-    if (!attribute.stored) continue;
+    if (!attribute.stored) {
+      auto in_key = MapView(fields).Find(attribute.name);
+      if (in_key) check.Accept(attribute, *in_key, attribute.name, item);
+      continue;
+    }
     auto value = item.Find(attribute.name);
     if (!IsMissing(value)) check.Accept(attribute, *value, attribute.name, item);
     if (!IsMissing(value) && attribute.always && attribute.always->source == Computed::Source::kAttribute) {
@@ -732,9 +737,9 @@ Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
         check.Warn(attribute.name, "is not what the model computes");
     }
     if (!IsMissing(value)) continue;
-    if (attribute.required && !attribute.stored) continue;
     // What the model fills in by itself, other writers may have left out.
-    if (attribute.required && (attribute.always || attribute.default_from || attribute.default_value))
+    if (attribute.required &&
+        (attribute.common || attribute.always || attribute.default_from || attribute.default_value))
       check.Warn(attribute.name, "is missing");
     else if (attribute.required)
       check.Violate(attribute.name, "is required");

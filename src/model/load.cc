@@ -189,6 +189,7 @@ class Loader {
     }
     EachEntry(top["schemas"], [&](const std::string& name, const At& at) { ReadSchema(name, at); });
     common_ = ReadAttributes(top["common"]);
+    for (Attribute& attribute : common_) attribute.common = true;
     EachEntry(top["entities"], [&](const std::string& name, const At& at) { ReadEntity(name, at); });
     EachEntry(top["entities"],
               [&](const std::string& name, const At& at) { ReadParents(name, at["parent"]); });

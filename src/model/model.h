@@ -89,6 +89,7 @@ struct Attribute {
   std::string schema_field;                // perhaps only this field of it
   std::vector<Check> checks;               // of a map with fields
 
+  bool common = false;  // one that every entity has
   bool stored = true;
   bool immutable = false;
   std::vector<std::string> context;  // of kEncrypted
