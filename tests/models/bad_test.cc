@@ -51,6 +51,18 @@ TEST(BadModelFiles, AreThere) {
   EXPECT_GE(kRegistered, 20);
 }
 
+// The model that the manual makes up is what readers copy.
+TEST(GoodModels, TheManualsModelLoads) {
+  std::ifstream in(testing::kRoot / "docs/models.md");
+  std::stringstream manual;
+  manual << in.rdbuf();
+  std::string text = manual.str();
+  size_t begin = text.find("model: library");
+  ASSERT_NE(begin, std::string::npos);
+  auto model = model::LoadModel(text.substr(begin, text.find("```", begin) - begin), "models.md", {});
+  EXPECT_TRUE(model) << model.error().message();
+}
+
 // What no file of a person holds: made here.
 TEST(BadModelFiles, OfStrangersAreBounded) {
   auto refused = [](const std::string& text, const std::string& why) {
