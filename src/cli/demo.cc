@@ -161,22 +161,27 @@ bool HasSecret(const DemoItem& item) {
   return false;
 }
 
-Result<Loaded> Load(const OpenedStore& store, const ModelPtr& model, const std::string& path,
-                    const DataFlags& flags) {
+// The file of a model's world; empty when it has none.
+Result<std::string> WorldOf(const ModelPtr& model) {
+  HF_TRY(std::string shipped, ShippedModels());
+  std::filesystem::path path = std::filesystem::path(shipped) / "demo" / (model->name + ".yaml");
+  return std::filesystem::exists(path) ? path.string() : std::string();
+}
+
+Result<Loaded> Load(Application* application, const ModelPtr& model, const std::string& path, bool can_seal) {
   HF_TRY(std::vector<DemoItem> items, ReadWorld(*model, path));
-  HF_TRY(auto application, OpenApplication(store, model, flags));
   HF_TRY(std::vector<TableReport> tables, application->Apply());
   for (const TableReport& table : tables) {
     if (table.status == "drifted")
       return model::Refuse("Conflict", "the table " + table.table + " is not as the model " + model->name +
                                            " says; `holdfast model check` tells how");
   }
-  int64_t moment = MomentOf(application.get(), items);
+  int64_t moment = MomentOf(application, items);
   Identify(moment, &items);
   Dated dated(*model, moment);
   Loaded loaded;
   for (const DemoItem& item : items) {
-    if (HasSecret(item) && flags.key_file.empty()) {
+    if (HasSecret(item) && !can_seal) {
       ++loaded.sealed;
       continue;
     }
@@ -224,14 +229,14 @@ std::vector<std::string> ToTry(const std::string& world, const DataFlags& flags)
 }
 
 Result<int> Demo(const DemoConfig& config) {
-  HF_TRY(std::string shipped, ShippedModels());
   HF_TRY(std::vector<ModelPtr> models, LoadModels(config.data.models));
   HF_TRY(OpenedStore store, OpenStore(config.data.store, IfMissing::kCreate));
   Node worlds = Node::Map();
   for (const ModelPtr& model : models) {
-    std::filesystem::path path = std::filesystem::path(shipped) / "demo" / (model->name + ".yaml");
-    if ((config.world != "all" && config.world != model->name) || !std::filesystem::exists(path)) continue;
-    HF_TRY(Loaded loaded, Load(store, model, path.string(), config.data));
+    HF_TRY(std::string path, WorldOf(model));
+    if ((config.world != "all" && config.world != model->name) || path.empty()) continue;
+    HF_TRY(auto application, OpenApplication(store, model, config.data));
+    HF_TRY(Loaded loaded, Load(application.get(), model, path, !config.data.key_file.empty()));
     worlds.Set(model->name, Node::Map()
                                 .Set("written", loaded.written)
                                 .Set("there", loaded.there)
@@ -250,6 +255,17 @@ Result<int> Demo(const DemoConfig& config) {
 }
 
 }  // namespace
+
+Status LoadDemo(Store* store, const std::vector<ModelPtr>& models) {
+  for (const ModelPtr& model : models) {
+    HF_TRY(std::string path, WorldOf(model));
+    if (path.empty()) continue;
+    HF_TRY(auto application, Application::Open(store, model, {}));
+    HF_TRY(Loaded loaded, Load(application.get(), model, path, /*can_seal=*/false));
+    Print(Summary(model->name, loaded));
+  }
+  return Ok{};
+}
 
 void AddDemoCommand(CLI::App* app, Run* run) {
   auto [demo, config] =

@@ -63,6 +63,8 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
       ->take_all()
       ->allow_extra_args(false);
   serve->add_flag("--apply", config->models.apply, "Make the tables that the models lack");
+  serve->add_flag("--demo", config->models.demo,
+                  "Make the tables of the models and fill them with made-up data");
   serve
       ->add_option("--store", config->store_kind,
                    "embedded: this server has the data; dynamodb: it runs on the tables at --endpoint")

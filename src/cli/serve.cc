@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "cli/demo.h"
 #include "cli/version.h"
 #include "engine/engine.h"
 #include "model/guard.h"
@@ -91,8 +92,13 @@ int Serve(const ServeConfig& given) {
   if (!models) return Fail(models.error());
   auto data = OpenData(config, *models, log);
   if (!data) return Fail(data.error());
-  if (Status ready = PrepareTables(data->store.get(), *models, config.models.apply, log); !ready)
+  if (Status ready =
+          PrepareTables(data->store.get(), *models, config.models.apply || config.models.demo, log);
+      !ready)
     return Fail(ready.error());
+  if (config.models.demo) {
+    if (Status loaded = LoadDemo(data->store.get(), *models); !loaded) return Fail(loaded.error());
+  }
   engine::Engine* engine = data->engine.get();
   if (engine == nullptr) config.protocol.fronts = data->store->name();
 

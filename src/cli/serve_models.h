@@ -14,6 +14,7 @@ namespace holdfast::cli {
 struct ModelsConfig {
   ModelFlags flags;    // only "none": no models
   bool apply = false;  // make what is missing
+  bool demo = false;   // and fill it with made-up data
 };
 
 // Fails with file, line and path of all that is wrong. A program that was copied without the shipped models
