@@ -80,7 +80,7 @@ class HOLDFAST_EXPORT Record {
   Item Fields() const;
 
  private:
-  const model::Model* model_;
+  [[maybe_unused]] const model::Model* model_;
   const model::Entity* entity_;
   Item stored_;
 };

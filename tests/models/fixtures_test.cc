@@ -59,7 +59,7 @@ const int kRegistered = [] {
       AttributeMap item;
     };
     std::map<std::string, Stored> by_name;
-    for (const YAML::Node fixture : YAML::LoadFile(testing::kRoot / "tests/models/fixtures" / name)) {
+    for (const auto& fixture : YAML::LoadFile(testing::kRoot / "tests/models/fixtures" / name)) {
       Stored stored = fixture["like"]
                           ? by_name.at(fixture["like"].Scalar())
                           : Stored{fixture["table"].Scalar(), testing::ItemOf(fixture["item"]).ToMap()};
