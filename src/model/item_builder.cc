@@ -712,7 +712,7 @@ std::string IdOf(const Entity& entity, const Item& known) {
   for (const std::string& name : entity.KeyInputs()) {
     auto value = known.Get(name);
     if (!value || value->is_null()) continue;
-    id += (id.empty() ? "" : ", ") + name + " " + ReadableValue(*value);
+    id += (id.empty() ? "" : "/") + ReadableValue(*value);
   }
   return id;
 }

@@ -79,7 +79,7 @@ Result<std::vector<Item>> KeysOf(const Entity& entity, const Item& known);
 Item KeyOf(const Table& table, const Item& stored);
 // Those attributes of an item that are there.
 Item Attributes(const Item& stored, std::initializer_list<const std::vector<KeyAttribute>*> wanted);
-// "id 5f0c…" for messages.
+// What tells it from others of its kind: the attributes in its key, as in "5f0c…" or "5f0c…/raid_log".
 std::string IdOf(const Entity& entity, const Item& known);
 
 // What the envelope of an encrypted attribute is bound to: the attributes that the model names, else table
