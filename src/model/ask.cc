@@ -638,8 +638,10 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
         HF_CHECK_OK(RunKeys(planned, &answer->records));
       }
     }
-    if (!more) position = Position{};
-    position.step = static_cast<int64_t>(step) + 1;
+    if (!more) {
+      position = Position{};
+      position.step = static_cast<int64_t>(step) + 1;
+    }
   }
   if (sorted) {
     auto key = [&](const Record& record) { return record.stored().Get(pattern_.sort); };

@@ -609,7 +609,7 @@ Result<BuiltChange> BuildBackfill(const Model& model, const Entity& entity, cons
   AttributeMap result = stored.ToMap();
   for (const auto& [name, value] : wanted) {
     bool in_key = std::any_of(entity.key.begin(), entity.key.end(),
-                              [&](const KeyPart& part) { return part.attribute.name == name; });
+                              [&name = name](const KeyPart& part) { return part.attribute.name == name; });
     auto before = old.Find(name);
     if (in_key || (value && before && *before == *value) || (!value && (!before || entity.Find(name))))
       continue;

@@ -15,7 +15,7 @@ TEST(ErrorMap, ErrorsLookAsTheyDoFromAws) {
             R"({"__type":"com.amazon.coral.validate#ValidationException","message":"why"})");
   EXPECT_EQ(body(ErrorCode::kSerialization),
             R"({"__type":"com.amazon.coral.service#SerializationException","Message":"why"})");
-  EXPECT_EQ(body(ErrorCode::kUnknownOperation),
+  EXPECT_EQ(RenderError(Error(ErrorCode::kUnknownOperation, "")).body,
             R"({"__type":"com.amazon.coral.service#UnknownOperationException"})");
   EXPECT_EQ(body(ErrorCode::kResourceNotFound),
             R"({"__type":"com.amazonaws.dynamodb.v20120810#ResourceNotFoundException","message":"why"})");
