@@ -102,7 +102,7 @@ def test_a_bad_model_is_refused_with_its_line(model):
     bad = model(text=MODEL.replace("BOOK#{id}", "BOOK#{idd}"))
     said = refused_start("--models", bad)
     assert f"{bad}:13: entities.Book.key.pk" in said, said
-    assert "NAME=true" in refused_start("--models", model(), "--model-option", "x=maybe")
+    assert "tenant_scope=true" in refused_start("--models", model(), "--model-option", "x=maybe")
 
 
 def test_a_server_on_another_dynamodb(serve, model, monkeypatch):
