@@ -3,7 +3,8 @@
 //
 //   build/release/bench/holdfast_bench_models [--seconds 1.0] [--users 10000]
 //
-// Prints Markdown for bench/results/models.md: CPU time, all threads. Ratios matter; absolute numbers depend on the machine.
+// Prints Markdown for bench/results/models.md: CPU time, all threads. Ratios matter; absolute numbers depend
+// on the machine.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -68,8 +68,7 @@ struct ModelWarning {
 // An item as the model knows it.
 class HOLDFAST_EXPORT Record {
  public:
-  Record(const model::Model* model, const model::Entity* entity, Item stored)
-      : model_(model), entity_(entity), stored_(std::move(stored)) {}
+  Record(const model::Entity* entity, Item stored) : entity_(entity), stored_(std::move(stored)) {}
 
   // Null when the model knows no such entity; Fields() is then the item as it stands.
   const model::Entity* entity() const { return entity_; }
@@ -80,7 +79,6 @@ class HOLDFAST_EXPORT Record {
   Item Fields() const;
 
  private:
-  [[maybe_unused]] const model::Model* model_;
   const model::Entity* entity_;
   Item stored_;
 };

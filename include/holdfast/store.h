@@ -34,7 +34,8 @@ namespace holdfast {
   X(PutItem)                                                                                            \
   X(GetItem)                                                                                            \
   X(UpdateItem)                                                                                         \
-  X(DeleteItem) X(Query) X(Scan) X(SearchVectors) X(BatchGetItem) X(BatchWriteItem) X(TransactGetItems) \
+  X(DeleteItem)                                                                                         \
+  X(Query) X(Scan) X(SearchVectors) X(BatchGetItem) X(BatchWriteItem) X(TransactGetItems)               \
       X(TransactWriteItems) X(CreateTable) X(DescribeTable) X(ListTables) X(UpdateTable) X(DeleteTable) \
           X(UpdateTimeToLive) X(DescribeTimeToLive) X(TagResource) X(UntagResource) X(ListTagsOfResource)
 

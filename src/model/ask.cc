@@ -393,7 +393,7 @@ Result<std::vector<std::string>> Asking::ExplainStep(const Step& step) {
       return std::vector<std::string>{line};
     }
     case Form::kMemory: return std::vector<std::string>{};
-    case Form::kSearch: return ExplainSearch(&runtime_, caller_, step, params_);
+    case Form::kSearch: return ExplainSearch(&runtime_, step, params_);
   }
   return std::vector<std::string>{};
 }
@@ -423,7 +423,7 @@ std::optional<Record> Asking::Accept(const Step& step, Item item) const {
   for (const Condition& condition : step.keep) {
     if (!Holds(condition, item.flat(), params(), Absent::kFails)) return std::nullopt;
   }
-  return Record(&runtime_.model(), entity, std::move(item));
+  return Record(entity, std::move(item));
 }
 
 Item Asking::StartKey(const Step& step, const Item& item) const {
@@ -630,7 +630,7 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
       }
       case Form::kGet: {
         HF_TRY(Item stored, runtime_.Load(caller_, *current.returns[0], Item(params_), current.consistent));
-        answer->records.emplace_back(&runtime_.model(), current.returns[0], std::move(stored));
+        answer->records.emplace_back(current.returns[0], std::move(stored));
         break;
       }
       default: {
@@ -694,13 +694,13 @@ Result<Answer> Asking::Run(const PageRequest& page) {
 }
 
 Status Asking::RunSearch(const Step& step, Answer* answer) {
-  HF_TRY(*answer, SearchBySimilarity(&runtime_, caller_, step, params_));
+  HF_TRY(*answer, SearchBySimilarity(&runtime_, step, params_));
   return Ok{};
 }
 
 // --- writing ---
 
-Result<Item> Asking::WriteFields(const Entity& entity) const {
+Item Asking::WriteFields(const Entity& entity) const {
   Item fields;
   for (const auto& [name, value] : params_) {
     if (entity.Find(name) != nullptr) fields.Set(name, value);
@@ -710,7 +710,7 @@ Result<Item> Asking::WriteFields(const Entity& entity) const {
 
 Status Asking::RunWrite(const Step& step, Answer* answer) {
   const Entity& entity = *step.returns[0];
-  HF_TRY(Item fields, WriteFields(entity));
+  Item fields = WriteFields(entity);
   // To a tenant what is not there looks like what is somebody else's.
   if (step.form == Form::kDelete)
     return runtime_.Delete(caller_, entity, fields, expected_, /*idempotent=*/caller_.tenant.empty());
@@ -745,8 +745,7 @@ Status Asking::RunPutAll(const Step& step, Answer* answer) {
       return RefuseField("items[" + std::to_string(i) + "]", "should be a map");
     HF_TRY(Item fields, runtime_.WithTenant(caller_, entity, Item(items_[i].AsMap())));
     HF_TRY(BuiltItem one, BuildNew(runtime_.model(), entity, fields, Origin::kCaller, sources));
-    HF_CHECK_OK(runtime_.AddParentChecks(entity, Record(&runtime_.model(), &entity, one.item).Fields(), {},
-                                         &parents));
+    HF_CHECK_OK(runtime_.AddParentChecks(entity, Record(&entity, one.item).Fields(), {}, &parents));
     answer->warnings.insert(answer->warnings.end(), one.warnings.begin(), one.warnings.end());
     if (!keys.insert(std::string(KeyOf(*step.table, one.item).flat())).second)
       return RefuseField("items[" + std::to_string(i) + "]", "has the key of one before it");
@@ -772,7 +771,7 @@ Status Asking::RunPutAll(const Step& step, Answer* answer) {
     HF_CHECK_OK(runtime_.WriteBatch(std::move(request)));
   }
   for (const Item& item : built) runtime_.NoteWrite(entity, item, /*deleted=*/false);
-  for (Item& item : built) answer->records.emplace_back(&runtime_.model(), &entity, std::move(item));
+  for (Item& item : built) answer->records.emplace_back(&entity, std::move(item));
   return Ok{};
 }
 
@@ -837,7 +836,7 @@ Status Asking::RunTransact(const Step& step, Answer* answer) {
   HF_CHECK_OK(runtime_.Patiently([&] { return runtime_.WriteTransaction(request); }));
   for (size_t i = 0; i < built.size(); ++i) {
     runtime_.NoteWrite(*step.writes[i].entity, built[i], /*deleted=*/false);
-    answer->records.emplace_back(&runtime_.model(), step.writes[i].entity, std::move(built[i]));
+    answer->records.emplace_back(step.writes[i].entity, std::move(built[i]));
   }
   return Ok{};
 }
@@ -962,7 +961,7 @@ Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, 
   if (at == memory.items.end()) return answer;
   for (const auto& [key, item] : at->second) {
     if (!IsExpired(*memory.entity->table, item) && IsVisible(caller, item))
-      answer.records.emplace_back(model_.get(), memory.entity, item);
+      answer.records.emplace_back(memory.entity, item);
   }
   return answer;
 }

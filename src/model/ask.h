@@ -51,7 +51,7 @@ class Asking {
   Status AppendSort(const Step& step, ExpressionBuilder* builder) const;
   Status CheckOwner(const Step& step, const QueryRequest& query);
   Result<std::vector<std::string>> ExplainStep(const Step& step);
-  Result<Item> WriteFields(const Entity& entity) const;
+  Item WriteFields(const Entity& entity) const;
 
   // --- running; each appends to `answer` ---
   Status RunReads(const PageRequest& page, Answer* answer);

@@ -35,7 +35,7 @@ void RequireAbsent(const Table& table, Request* request) {
 }
 
 Error AlreadyExists(const Entity& entity, const Item& item) {
-  std::string id = IdOf(entity, Record(nullptr, &entity, item).Fields());
+  std::string id = IdOf(entity, Record(&entity, item).Fields());
   return Refuse("AlreadyExists", "there is a " + entity.name + " already: " + id,
                 {{"entity", entity.name}, {"id", id}});
 }
@@ -105,9 +105,7 @@ Result<AttributeValue> Runtime::Reveal(const Record& record, std::string_view na
   auto sealed = TextOf(record.stored(), name);
   if (!sealed) return AttributeValue();
   if (!options_.master_keys) return Refuse("NotConfigured", "no master key is configured: pass --key-file");
-  Item fields = record.Fields();
-  HF_TRY(std::string context, SealContext(*record.entity(), *attribute,
-                                          [&](std::string_view part) { return MapView(fields).Find(part); }));
+  HF_TRY(std::string context, SealContext(*record.entity(), *attribute, record.stored()));
   HF_TRY(std::string plaintext, Unseal(*options_.master_keys, *sealed, context));
   return AttributeValue(std::move(plaintext));
 }
@@ -218,7 +216,7 @@ Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Ite
         IsExpired(*entity.table, *got->item) || !IsVisible(caller, *got->item))
       break;
     if (!caller.tenant.empty()) {
-      HF_CHECK_OK(CheckOwner(caller, entity, Record(model_.get(), &entity, *got->item).Fields()));
+      HF_CHECK_OK(CheckOwner(caller, entity, Record(&entity, *got->item).Fields()));
     }
     return *std::move(got->item);
   }
@@ -227,7 +225,7 @@ Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Ite
 
 Result<Record> Runtime::Get(const Caller& caller, const Entity& entity, const Item& key) {
   HF_TRY(Item stored, Load(caller, entity, key, /*consistent=*/true));
-  return Record(model_.get(), &entity, std::move(stored));
+  return Record(&entity, std::move(stored));
 }
 
 // --- creating ---
@@ -241,7 +239,7 @@ Status Runtime::AddChecksOfNew(const Entity& entity, const Item& item, const std
     return entity.Find(name)->kind == Kind::kInstant;
   });
   if (entity.parents.empty() && !timed) return Ok{};
-  Item fields = Record(model_.get(), &entity, item).Fields();
+  Item fields = Record(&entity, item).Fields();
   HF_CHECK_OK(AddParentChecks(entity, fields, written, actions));
   if (!timed) return Ok{};
   HF_TRY(std::vector<Item> keys, KeysOf(entity, fields));
@@ -271,7 +269,7 @@ Error Runtime::CancelledBecause(const Error& error, const std::vector<TransactWr
       return Refuse(wanted_absent ? "AlreadyExists" : "NotFound",
                     "an item of " + table_name + " stood in the way");
     if (wanted_absent) return AlreadyExists(*entity, item);
-    return NotFound(*entity, IdOf(*entity, Record(model_.get(), entity, item).Fields()));
+    return NotFound(*entity, IdOf(*entity, Record(entity, item).Fields()));
   }
   for (const CancellationReason& reason : reasons) {
     if (reason.code == "TransactionConflict")
@@ -333,7 +331,7 @@ Result<Written> Runtime::Create(const Caller& caller, std::string_view name, con
   HF_TRY(BuiltItem built, BuildNew(*model_, *entity, with, origin, sources));
   HF_CHECK_OK(Patiently([&] { return WriteNew(*entity, built.item); }));
   NoteWrite(*entity, built.item, /*deleted=*/false);
-  return Written{Record(model_.get(), entity, std::move(built.item)), std::move(built.warnings)};
+  return Written{Record(entity, std::move(built.item)), std::move(built.warnings)};
 }
 
 // --- changing ---
@@ -382,8 +380,7 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
       return std::find(change.set.begin(), change.set.end(), bind.second) != change.set.end();
     });
   });
-  if (moves_parent)
-    HF_CHECK_OK(AddParentChecks(entity, Record(model_.get(), &entity, change.item).Fields(), {}, &actions));
+  if (moves_parent) HF_CHECK_OK(AddParentChecks(entity, Record(&entity, change.item).Fields(), {}, &actions));
   if (actions.empty()) {
     UpdateItemRequest request;
     request.table_name = std::move(action.table_name);
@@ -428,7 +425,7 @@ Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, con
   }
   Sources sources = MakeSources();
   HF_TRY(BuiltChange change, BuildChange(*model_, entity, stored, changes, replace, sources));
-  Record record(model_.get(), &entity, change.item);
+  Record record(&entity, change.item);
   if (change.set.empty() && change.removed.empty()) {
     for (const Condition& condition : where) {
       if (!Holds(condition, stored.flat(), params, Absent::kFails)) return VersionConflict(entity, stored);
@@ -448,7 +445,7 @@ Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, con
   // The item that stood in the way tells why.
   const ErrorDetail* detail = done.error().detail();
   if (detail == nullptr || !detail->item)
-    return NotFound(entity, IdOf(entity, Record(model_.get(), &entity, stored).Fields()));
+    return NotFound(entity, IdOf(entity, Record(&entity, stored).Fields()));
   const Item& current = *detail->item;
   if (!change.from_state.empty() && StateOf(*entity.machine, current) != change.from_state)
     return RefuseMove(*entity.machine, IdOf(entity, stored), StateOf(*entity.machine, current),

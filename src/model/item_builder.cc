@@ -340,6 +340,11 @@ Result<std::string> SealContext(const Entity& entity, const Attribute& attribute
   return context;
 }
 
+Result<std::string> SealContext(const Entity& entity, const Attribute& attribute, const Item& stored) {
+  Item fields = Record(&entity, stored).Fields();
+  return SealContext(entity, attribute, [&](std::string_view name) { return MapView(fields).Find(name); });
+}
+
 std::string StateOf(const Machine& machine, const Item& item) {
   if (!machine.field.empty()) {
     auto value = MapView(item).Find(machine.field);
@@ -720,7 +725,7 @@ std::string IdOf(const Entity& entity, const Item& known) {
 Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
   ValueCheck check(model, ValueCheck::Mode::kJudge);
   MapView item(stored);
-  const Item fields = Record(&model, &entity, stored).Fields();
+  const Item fields = Record(&entity, stored).Fields();
   for (const Attribute& attribute : entity.attributes) {
     if (!attribute.stored) {
       auto in_key = MapView(fields).Find(attribute.name);

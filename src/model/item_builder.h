@@ -85,6 +85,7 @@ std::string IdOf(const Entity& entity, const Item& known);
 // What the envelope of an encrypted attribute is bound to: the attributes that the model names, else table
 // and key.
 Result<std::string> SealContext(const Entity& entity, const Attribute& attribute, const Known& known);
+Result<std::string> SealContext(const Entity& entity, const Attribute& attribute, const Item& stored);
 
 std::string StateOf(const Machine& machine, const Item& item);
 

@@ -314,13 +314,6 @@ Result<const Entity*> Named(const Model& model, std::string_view name) {
   return Error(ErrorCode::kValidation, "the model " + model.name + " has no entity " + std::string(name));
 }
 
-// What an envelope is bound to, from the stored item, as Reveal opens it.
-Result<std::string> ContextOf(const Model& model, const Entity& entity, const Attribute& attribute,
-                              const Item& stored) {
-  Item fields = Record(&model, &entity, stored).Fields();
-  return SealContext(entity, attribute, [&](std::string_view name) { return MapView(fields).Find(name); });
-}
-
 std::optional<std::string> SealedText(const Item& stored, const Attribute& attribute) {
   auto value = stored.Get(attribute.name);
   if (attribute.kind != Kind::kEncrypted || !value || value->type() != AttributeValue::Type::kString)
@@ -402,7 +395,7 @@ class RewrapAll final : public ModelJob {
     for (const Attribute& attribute : entity.attributes) {
       std::optional<std::string> sealed = SealedText(stored, attribute);
       if (!sealed) continue;
-      HF_TRY(std::string context, ContextOf(*model_, entity, attribute, stored));
+      HF_TRY(std::string context, SealContext(entity, attribute, stored));
       HF_TRY(std::string wrapped, Rewrap(*keys_, *sealed, context));
       if (wrapped == *sealed) continue;
       change.item.Set(attribute.name, AttributeValue(std::move(wrapped)));
@@ -513,8 +506,8 @@ class Migrate final : public ModelJob {
       std::optional<std::string> sealed = SealedText(stored, attribute);
       const Attribute* now = becomes.Find(attribute.name);
       if (!sealed || now == nullptr) continue;
-      HF_TRY(std::string from, ContextOf(*model_, entity, attribute, stored));
-      HF_TRY(std::string to, ContextOf(*after_, becomes, *now, moved));
+      HF_TRY(std::string from, SealContext(entity, attribute, stored));
+      HF_TRY(std::string to, SealContext(becomes, *now, moved));
       if (from == to) continue;
       HF_TRY(std::string plaintext, Unseal(*keys_, *sealed, from));
       HF_TRY(std::string again, Seal(*keys_, plaintext, to));

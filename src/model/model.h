@@ -341,7 +341,8 @@ struct Model {
   // The entity that a stored item is: by its type attribute, else by the form of its keys. Null when none is.
   const Entity* EntityOf(const Table& table, const Item& item) const;
   // The same when it is one of `wanted`, else null.
-  const Entity* EntityOf(const Table& table, const Item& item, const std::vector<const Entity*>& wanted) const;
+  const Entity* EntityOf(const Table& table, const Item& item,
+                         const std::vector<const Entity*>& wanted) const;
   const Table* TableNamed(std::string_view name) const;
 };
 

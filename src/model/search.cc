@@ -29,8 +29,8 @@ struct Target {
 
 class Searching {
  public:
-  Searching(Runtime* runtime, const Caller& caller, const Step& step, const AttributeMap& params)
-      : runtime_(*runtime), caller_(caller), step_(step), search_(*step.search), params_(params) {}
+  Searching(Runtime* runtime, const Step& step, const AttributeMap& params)
+      : runtime_(*runtime), step_(step), search_(*step.search), params_(params) {}
 
   Result<std::vector<std::string>> Explain() {
     std::vector<std::string> lines;
@@ -62,7 +62,7 @@ class Searching {
     Answer answer;
     for (Hit& hit : found_) {
       if (hit.similarity < threshold || answer.records.size() == static_cast<size_t>(top_k)) break;
-      answer.records.emplace_back(&runtime_.model(), nullptr, std::move(hit.item));
+      answer.records.emplace_back(nullptr, std::move(hit.item));
       answer.similarities.push_back(hit.similarity);
     }
     return answer;
@@ -238,7 +238,6 @@ class Searching {
   bool SameTarget(const Item& a, const Item& b) const { return Line(TargetOf(&a)) == Line(TargetOf(&b)); }
 
   Runtime& runtime_;
-  const Caller& caller_;
   const Step& step_;
   const struct Search& search_;
   const AttributeMap& params_;
@@ -246,14 +245,13 @@ class Searching {
   std::vector<Hit> found_;
 };
 
-Result<Answer> SearchBySimilarity(Runtime* runtime, const Caller& caller, const Step& step,
-                                  const AttributeMap& params) {
-  return Searching(runtime, caller, step, params).Run();
+Result<Answer> SearchBySimilarity(Runtime* runtime, const Step& step, const AttributeMap& params) {
+  return Searching(runtime, step, params).Run();
 }
 
-Result<std::vector<std::string>> ExplainSearch(Runtime* runtime, const Caller& caller, const Step& step,
+Result<std::vector<std::string>> ExplainSearch(Runtime* runtime, const Step& step,
                                                const AttributeMap& params) {
-  return Searching(runtime, caller, step, params).Explain();
+  return Searching(runtime, step, params).Explain();
 }
 
 }  // namespace holdfast::model

@@ -8,9 +8,8 @@
 
 namespace holdfast::model {
 
-Result<Answer> SearchBySimilarity(Runtime* runtime, const Caller& caller, const Step& step,
-                                  const AttributeMap& params);
-Result<std::vector<std::string>> ExplainSearch(Runtime* runtime, const Caller& caller, const Step& step,
+Result<Answer> SearchBySimilarity(Runtime* runtime, const Step& step, const AttributeMap& params);
+Result<std::vector<std::string>> ExplainSearch(Runtime* runtime, const Step& step,
                                                const AttributeMap& params);
 
 }  // namespace holdfast::model

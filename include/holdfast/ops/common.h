@@ -172,8 +172,8 @@ struct CancellationReason {
   }
 };
 
-// Why a model refused: one of the names in docs/models.md, the HTTP status that goes with it, and what a program
-// needs to know beyond the message.
+// Why a model refused: one of the names in docs/models.md, the HTTP status that goes with it, and what a
+// program needs to know beyond the message.
 struct Refusal {
   std::string name;  // "IllegalTransition"
   int http_status = 500;
