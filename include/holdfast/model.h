@@ -53,10 +53,14 @@ HOLDFAST_EXPORT Result<ModelPtr> LoadModel(const std::string& path, const ModelO
 struct Caller {
   // Whose data it is. With a tenant, everybody else's is as if it were not there.
   std::string tenant;
-  // May write `command_only` entities and read across tenants.
+  // May write `command_only` entities and do what no role allows.
   bool administrator = true;
+  // One of the model's roles. Empty: nothing but tenancy limits the caller.
+  std::string role;
+  // Who it is: a person or a program, for records of who did what.
+  std::string subject;
 
-  static Caller Tenant(std::string name) { return {std::move(name), false}; }
+  static Caller Tenant(std::string name) { return {std::move(name), false, {}, {}}; }
 };
 
 // Something accepted that its writer should look at.
@@ -110,6 +114,61 @@ struct Answer {
   std::vector<ModelWarning> warnings;
 };
 
+// --- commands ---
+
+// Something a command tells after its commit.
+struct Emitted {
+  std::string name;
+  std::string to;  // a connection; empty: whoever listens for the name
+  Item body;
+};
+
+struct CommandAnswer {
+  Item result;
+  bool created = false;   // its first write made a new item
+  bool changed = false;   // something was written
+  bool replayed = false;  // the answer that the same idempotency key got before
+  std::vector<Emitted> emitted;
+  std::vector<ModelWarning> warnings;
+};
+
+struct RunOptions {
+  // The same key with the same input gives the first answer for ten minutes, and writes nothing again; with
+  // another input it is refused (IdempotencyMismatch).
+  std::string idempotency_key;
+};
+
+// One entry of Application::Transact.
+struct Entry {
+  enum class Kind : uint8_t { kPut, kPatch, kDelete, kCheck };
+  Kind kind = Kind::kPut;
+  std::string entity;
+  Item key;          // of kPatch, kDelete and kCheck
+  Item fields;       // of kPut and kPatch
+  Expected expected;
+  std::string that;  // of kPatch, kDelete and kCheck: a condition that the stored item must fulfil
+};
+
+class Application;
+
+// What a command's C++ gets to see.
+struct CommandContext {
+  Application& application;
+  const Caller& caller;
+  std::string_view command;
+  const Item& input;
+  // What was read, by name; what was not found is not there.
+  const std::map<std::string, Item>& reads;
+  int64_t now_millis = 0;
+};
+
+// The parts of commands that models leave to C++, by "<model>.<name>": functions that `compute:` names, and
+// whole commands marked `handler: true`.
+struct CommandLibrary {
+  std::map<std::string, std::function<Result<Item>(const CommandContext&)>, std::less<>> functions;
+  std::map<std::string, std::function<Result<CommandAnswer>(const CommandContext&)>, std::less<>> handlers;
+};
+
 // What `apply` did to, or `check` found of, one table.
 struct TableReport {
   std::string table;
@@ -129,6 +188,8 @@ struct ApplicationOptions {
   std::string embedder;
   // Milliseconds since 1970. Empty: the system's clock.
   std::function<int64_t()> now_millis;
+  // Without it, commands that need C++ are refused by name.
+  std::shared_ptr<const CommandLibrary> commands;
 };
 
 class HOLDFAST_EXPORT Application {
@@ -177,6 +238,18 @@ class HOLDFAST_EXPORT Application {
   // What Ask would do: a line per operation.
   Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern,
                                            const Item& parameters);
+
+  // --- commands ---
+
+  // Everything the command writes happens in one transaction, or nothing does. What it read and relied on
+  // still held when it committed; contention is tried again up to five times, then it is a Conflict.
+  Result<CommandAnswer> Run(const Caller& caller, std::string_view command, const Item& input,
+                            const RunOptions& options = {});
+  // Up to 100 writes of single entities together, under their entities' own rules. What refuses one refuses
+  // all; the refusal's details hold its `index`. An answer per entry; of deletes and checks it is what was
+  // there.
+  Result<std::vector<Written>> Transact(const Caller& caller, const std::vector<Entry>& entries,
+                                        const RunOptions& options = {});
 
   // --- encrypted attributes ---
 

@@ -72,6 +72,14 @@ Result<std::vector<std::string>> Application::Explain(const Caller& caller, std:
                                                       const Item& parameters) {
   return runtime_->Explain(caller, pattern, parameters);
 }
+Result<CommandAnswer> Application::Run(const Caller& caller, std::string_view command, const Item& input,
+                                       const RunOptions& options) {
+  return runtime_->Run(this, caller, command, input, options);
+}
+Result<std::vector<Written>> Application::Transact(const Caller& caller, const std::vector<Entry>& entries,
+                                                   const RunOptions& options) {
+  return runtime_->Transact(caller, entries, options);
+}
 Result<AttributeValue> Application::Reveal(const Record& record, std::string_view attribute,
                                            std::string_view role) {
   return runtime_->Reveal(record, attribute, role);

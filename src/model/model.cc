@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/command.h"
 #include "value/flat.h"
 
 namespace holdfast::model {
@@ -32,6 +33,25 @@ bool HasKeysOf(const Entity& entity, const Item& item) {
 }
 
 }  // namespace
+
+Model::Model() = default;
+Model::~Model() = default;
+
+const CommandRead* Command::FindRead(std::string_view wanted) const {
+  auto at =
+      std::find_if(reads.begin(), reads.end(), [&](const CommandRead& read) { return read.name == wanted; });
+  return at == reads.end() ? nullptr : &*at;
+}
+
+bool MatchesAny(const std::vector<std::string>& globs, std::string_view name) {
+  return std::any_of(globs.begin(), globs.end(), [&](std::string_view glob) {
+    size_t star = glob.find('*');
+    if (star == std::string_view::npos) return glob == name;
+    std::string_view head = glob.substr(0, star);
+    std::string_view tail = glob.substr(star + 1);
+    return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
+  });
+}
 
 std::string_view StoredType(Kind kind) {
   switch (kind) {
@@ -107,6 +127,15 @@ const Entity* Model::FindEntity(std::string_view entity) const {
 }
 const Pattern* Model::FindPattern(std::string_view id) const {
   return FindIn(patterns, id, &Pattern::id);
+}
+const Command* Model::FindCommand(std::string_view name) const {
+  return FindIn(commands, name, &Command::name);
+}
+const CommandFunction* Model::FindFunction(std::string_view name) const {
+  return FindIn(functions, name, &CommandFunction::name);
+}
+const Role* Model::FindRole(std::string_view name) const {
+  return FindIn(roles, name, &Role::name);
 }
 
 const Entity* Model::EntityOf(const Table& table, const Item& item) const {

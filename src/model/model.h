@@ -320,7 +320,15 @@ struct Pattern {
 
 // --- the whole ---
 
+// model/command.h
+struct Command;
+struct CommandFunction;
+struct Role;
+
 struct Model {
+  Model();
+  ~Model();
+
   std::string file;
   std::string name;
   int64_t version = 1;
@@ -333,11 +341,17 @@ struct Model {
   std::vector<std::unique_ptr<Entity>> entities;
   std::vector<std::unique_ptr<Machine>> machines;
   std::vector<std::unique_ptr<Pattern>> patterns;
+  std::vector<std::unique_ptr<CommandFunction>> functions;
+  std::vector<std::unique_ptr<Command>> commands;
+  std::vector<std::unique_ptr<Role>> roles;  // none: every caller may do everything
 
   const Table* FindTable(std::string_view id) const;
   const Schema* FindSchema(std::string_view name) const;
   const Entity* FindEntity(std::string_view name) const;
   const Pattern* FindPattern(std::string_view id) const;
+  const Command* FindCommand(std::string_view name) const;
+  const CommandFunction* FindFunction(std::string_view name) const;
+  const Role* FindRole(std::string_view name) const;
   // The entity that a stored item is: by its type attribute, else by the form of its keys. Null when none is.
   const Entity* EntityOf(const Table& table, const Item& item) const;
   // The same when it is one of `wanted`, else null.

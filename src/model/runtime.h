@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "base/ulid.h"
 #include "holdfast/model.h"
+#include "model/command.h"
 #include "model/cursor.h"
 #include "model/item_builder.h"
 #include "model/model.h"
@@ -49,7 +50,15 @@ class Runtime {
                      const PageRequest& page);
   Result<std::vector<std::string>> Explain(const Caller& caller, std::string_view pattern,
                                            const Item& parameters);
+  Result<CommandAnswer> Run(Application* application, const Caller& caller, std::string_view command,
+                            const Item& input, const RunOptions& options);
+  Result<std::vector<Written>> Transact(const Caller& caller, const std::vector<Entry>& entries,
+                                        const RunOptions& options);
   Result<AttributeValue> Reveal(const Record& record, std::string_view attribute, std::string_view role);
+
+  // What the caller's role allows; Forbidden otherwise.
+  Status MayRun(const Caller& caller, const Command& command) const;
+  Status MayRead(const Caller& caller, const Entity& entity) const;
 
   Result<const Entity*> EntityNamed(std::string_view name) const;
   int64_t NowMillis() const { return clock_.NowMillis(); }
@@ -104,7 +113,9 @@ class Runtime {
   // --- ask.cc ---
 
   friend class Asking;
+  friend class Running;
   friend class Searching;
+  friend class Transaction;
   // What a `memory` pattern keeps: items by value, then by key.
   struct Memory {
     const Entity* entity = nullptr;
