@@ -5,6 +5,7 @@
 #include <set>
 #include <thread>
 
+#include "model/idempotency.h"
 #include "model/runtime.h"
 
 namespace holdfast::model {
@@ -358,15 +359,24 @@ Status Runtime::CheckAbilities() const {
         return refuse("index keys of several attributes");
     }
   }
-  bool transacts = std::any_of(model_->entities.begin(), model_->entities.end(),
+  bool transacts = !model_->commands.empty() ||
+                   std::any_of(model_->entities.begin(), model_->entities.end(),
                                [](const auto& entity) { return !entity->parents.empty(); });
   if (transacts && !able.transactions) return refuse("transactions");
   return Ok{};
 }
 
+// Those of the model, and the one that its commands keep their idempotency keys in.
+std::vector<const Table*> Runtime::Tables() const {
+  std::vector<const Table*> tables;
+  for (const auto& table : model_->tables) tables.push_back(table.get());
+  if (!model_->commands.empty()) tables.push_back(&IdempotencyTable());
+  return tables;
+}
+
 Result<std::vector<TableReport>> Runtime::Compare() {
   std::vector<TableReport> reports;
-  for (const auto& table : model_->tables) {
+  for (const Table* table : Tables()) {
     HF_TRY(TableReport report, Applying(store_, *table).Compare());
     reports.push_back(std::move(report));
   }
@@ -375,7 +385,7 @@ Result<std::vector<TableReport>> Runtime::Compare() {
 
 Result<std::vector<TableReport>> Runtime::Apply() {
   std::vector<TableReport> reports;
-  for (const auto& table : model_->tables) {
+  for (const Table* table : Tables()) {
     HF_TRY(TableReport report, Applying(store_, *table).Apply());
     reports.push_back(std::move(report));
   }

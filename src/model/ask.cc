@@ -75,6 +75,11 @@ Status Asking::BindTenant(AttributeMap* given) const {
 }
 
 Status Asking::Bind(const Item& parameters) {
+  for (const Case& one : pattern_.cases) {
+    for (const Step& step : one.steps) {
+      for (const Entity* entity : step.returns) HF_CHECK_OK(runtime_.MayRead(caller_, *entity));
+    }
+  }
   AttributeMap given = parameters.ToMap();
   std::erase_if(given, [](const auto& entry) { return entry.second.is_null(); });
   HF_CHECK_OK(BindTenant(&given));
@@ -829,7 +834,7 @@ Status Asking::RunTransact(const Step& step, Answer* answer) {
   std::vector<TransactWriteItem> actions;
   for (size_t i = 0; i < built.size(); ++i) {
     HF_CHECK_OK(runtime_.AddChecksOfNew(*step.writes[i].entity, built[i], keys, &actions));
-    Runtime::AddPut(*step.writes[i].entity, built[i], &actions);
+    runtime_.AddPut(*step.writes[i].entity, built[i], &actions);
   }
   TransactWriteItemsRequest request;
   request.transact_items = std::move(actions);

@@ -29,9 +29,11 @@ struct CommandRead {
 
 struct Refusal {
   std::string name;
+  // Refused when `when` holds, or there is none, and `unless` does not.
   std::optional<Condition> when;
-  std::string message;
-  Expression message_text;
+  std::optional<Condition> unless;
+  int http_status = 409;
+  Expression message;
   Fields details;
   std::optional<Expression> retry_after;  // seconds
   Place place;
@@ -41,15 +43,21 @@ struct WriteStep {
   enum class Form : uint8_t { kPut, kPatch, kSave, kDelete, kCheck, kUse, kCases, kForEach };
   Form form = Form::kPut;
   std::optional<Condition> when;
-  const Entity* entity = nullptr;      // kPut
-  std::string as;                      // kPut: what later steps call it; kForEach: the element
-  std::string read;                    // kPatch, kSave, kDelete, kCheck
-  Fields set;                          // kUse: what the function gets as `with`
-  Fields fresh;                        // kSave: only of a new item
-  std::optional<Expression> expect;    // kPatch, kSave, kDelete: the version
-  std::string function;                // kUse
-  std::vector<WriteStep> steps;        // kForEach: the body; kCases: one step of form kCases a case
-  std::optional<Expression> list;      // kForEach
+  const Entity* entity = nullptr;  // kPut; kDelete and kCheck of what was not read
+  Fields key;                      // of such a kDelete or kCheck
+  std::string as;                  // kPut: what later steps call it; kForEach: the element
+  std::string read;                // kPatch, kSave, kDelete, kCheck
+  // kPut, kPatch, kSave: of this map all that is an attribute of the entity; `set` comes over it.
+  std::optional<Expression> from;
+  Fields set;                             // kUse: what the function gets as `with`
+  Fields fresh;                           // kSave: only of a new item
+  std::string bump;                       // kPut: an instant in the key, moved on until the place is free
+  std::optional<Expression> expect;       // kPatch, kSave, kDelete: the version
+  std::vector<std::string> expect_state;  // kPatch, kSave: the machine's state before
+  bool any_state = false;                 // kPatch, kSave: whatever the machine says
+  std::string function;                   // kUse
+  std::vector<WriteStep> steps;           // kForEach: the body; kCases: one step of form kCases a case
+  std::optional<Expression> list;         // kForEach
   Place place;
 };
 
@@ -73,7 +81,8 @@ struct Command {
   std::string id;    // PM-C-01
   std::string title;
   std::string description;
-  std::vector<std::string> roles;  // empty: what the model's roles say
+  // Who may, of those whom the model's roles allow; none: all of them.
+  std::optional<std::vector<std::string>> roles;
   std::vector<Attribute> inputs;   // in order of name
   std::vector<std::string> input_order;  // as the file has them
   std::vector<CommandRead> reads;

@@ -26,7 +26,7 @@ class Parser {
   explicit Parser(std::string_view text) : rest_(text) {}
 
   Result<Condition> Parse() {
-    HF_TRY(Condition condition, Conjunction());
+    HF_TRY(Condition condition, Alternatives());
     Space();
     if (!rest_.empty()) return Unexpected();
     return condition;
@@ -49,21 +49,33 @@ class Parser {
     return true;
   }
 
+  Result<Condition> Alternatives() {
+    return Joined("or", Op::kOr, [this] { return Conjunction(); });
+  }
   Result<Condition> Conjunction() {
-    HF_TRY(Condition first, Single());
-    if (!Take("and")) return first;
+    return Joined("and", Op::kAnd, [this] { return Single(); });
+  }
+  template <class Part>
+  Result<Condition> Joined(std::string_view word, Op op, const Part& part) {
+    HF_TRY(Condition first, part());
+    if (!Take(word)) return first;
     Condition all;
-    all.op = Op::kAnd;
+    all.op = op;
     all.parts.push_back(std::move(first));
     do {
-      HF_TRY(Condition next, Single());
+      HF_TRY(Condition next, part());
       all.parts.push_back(std::move(next));
-    } while (Take("and"));
+    } while (Take(word));
     return all;
   }
 
   Result<Condition> Single() {
     Condition condition;
+    if (Take("(")) {
+      HF_TRY(condition, Alternatives());
+      if (!Take(")")) return Unexpected();
+      return condition;
+    }
     if (Take("if")) {
       condition.op = Op::kIfThen;
       HF_TRY(Condition cause, Conjunction());
@@ -87,7 +99,7 @@ class Parser {
     if (Take("missing")) return condition.op = Op::kMissing, condition;
     if (Take("in")) return condition.op = Op::kIn, List(std::move(condition));
     if (Take("not in")) return condition.op = Op::kNotIn, List(std::move(condition));
-    static constexpr std::array<std::pair<std::string_view, Op>, 8> kInfix{
+    static constexpr std::array<std::pair<std::string_view, Op>, 9> kInfix{
         {{"<>", Op::kNotEqual},
          {"<=", Op::kLessEqual},
          {">=", Op::kGreaterEqual},
@@ -95,6 +107,7 @@ class Parser {
          {">", Op::kGreater},
          {"=", Op::kEqual},
          {"contains", Op::kContains},
+         {"not contains", Op::kNotContains},
          {"begins_with", Op::kBeginsWith}}};
     for (const auto& [token, op] : kInfix) {
       if (!Take(token)) continue;
@@ -203,43 +216,29 @@ void CollectPaths(const Condition& condition, Operand::Kind kind, std::vector<st
 
 using value::ValueView;
 
-// All values at a path; "a[].b" is one per element.
-void Resolve(std::optional<ValueView> at, std::string_view path, std::vector<ValueView>* out) {
-  if (!at || at->type() == Type::kNull) return;
-  if (path.starts_with('.')) path.remove_prefix(1);
-  if (path.empty()) {
-    out->push_back(*at);
-    return;
-  }
-  if (path.starts_with("[]")) {
-    if (at->type() != Type::kList) return;
-    for (uint32_t i = 0; i < at->entries().size(); ++i) Resolve(at->element(i), path.substr(2), out);
-    return;
-  }
-  if (at->type() != Type::kMap) return;
-  size_t end = path.find_first_of(".[");
-  Resolve(at->map().Find(path.substr(0, end)),
-          end == std::string_view::npos ? std::string_view() : path.substr(end), out);
-}
-
 class Asker {
  public:
-  Asker(value::MapView item, const ParamValues& params, Absent absent)
-      : item_(item), params_(params), absent_(absent) {}
+  Asker(const Known& known, const ParamValues& params, Absent absent)
+      : known_(known), params_(params), absent_(absent) {}
 
   bool Holds(const Condition& condition) const {
     switch (condition.op) {
       case Op::kAnd:
         return std::all_of(condition.parts.begin(), condition.parts.end(),
                            [this](const Condition& part) { return Holds(part); });
+      case Op::kOr:
+        return std::any_of(condition.parts.begin(), condition.parts.end(),
+                           [this](const Condition& part) { return Holds(part); });
       // What is absent is no cause.
       case Op::kIfThen:
-        return !Asker(item_, params_, Absent::kFails).Holds(condition.parts[0]) || Holds(condition.parts[1]);
+        return !Asker(known_, params_, Absent::kFails).Holds(condition.parts[0]) || Holds(condition.parts[1]);
       case Op::kExists: return !Values(condition.left).empty();
       case Op::kMissing: return Values(condition.left).empty();
       case Op::kUnique: return Unique(Values(condition.left));
       case Op::kIn: return In(condition).value_or(absent_ == Absent::kPasses);
       case Op::kNotIn: return !In(condition).value_or(false);
+      case Op::kContains: return Contains(condition).value_or(absent_ == Absent::kPasses);
+      case Op::kNotContains: return !Contains(condition).value_or(false);
       default: return Compare(condition);
     }
   }
@@ -248,8 +247,8 @@ class Asker {
   std::vector<ValueView> Paths(std::string_view path) const {
     std::vector<ValueView> found;
     size_t end = path.find_first_of(".[");
-    Resolve(item_.Find(path.substr(0, end)),
-            end == std::string_view::npos ? std::string_view() : path.substr(end), &found);
+    CollectValues(known_(path.substr(0, end)),
+                  end == std::string_view::npos ? std::string_view() : path.substr(end), &found);
     return found;
   }
 
@@ -324,6 +323,17 @@ class Asker {
     return a.AsText().compare(b.AsText());
   }
 
+  // The same; of "options[].name contains choice" one of the elements is it.
+  std::optional<bool> Contains(const Condition& condition) const {
+    std::vector<AttributeValue> left = Values(condition.left);
+    std::vector<AttributeValue> right = Values(condition.right[0]);
+    if (right.size() != 1) return std::nullopt;
+    if (condition.left.path.find("[]") != std::string::npos)
+      return std::find(left.begin(), left.end(), right[0]) != left.end();
+    if (left.size() != 1) return std::nullopt;
+    return Contains(left[0], right[0]);
+  }
+
   static bool Contains(const AttributeValue& whole, const AttributeValue& part) {
     switch (whole.type()) {
       case Type::kString:
@@ -355,14 +365,13 @@ class Asker {
       case Op::kLessEqual: return order && *order <= 0;
       case Op::kGreater: return order && *order > 0;
       case Op::kGreaterEqual: return order && *order >= 0;
-      case Op::kContains: return Contains(a, b);
       case Op::kBeginsWith:
         return a.type() == Type::kString && b.type() == Type::kString && a.AsText().starts_with(b.AsText());
       default: return false;
     }
   }
 
-  const value::MapView item_;
+  const Known& known_;
   const ParamValues& params_;
   const Absent absent_;
 };
@@ -415,8 +424,31 @@ Result<Condition> ParseCondition(std::string_view text) {
   return condition;
 }
 
+bool Holds(const Condition& condition, const Known& known, const ParamValues& params, Absent absent) {
+  return Asker(known, params, absent).Holds(condition);
+}
+
 bool Holds(const Condition& condition, std::string_view item, const ParamValues& params, Absent absent) {
-  return Asker(value::MapView(item), params, absent).Holds(condition);
+  value::MapView map(item);
+  return Holds(condition, [&map](std::string_view name) { return map.Find(name); }, params, absent);
+}
+
+void CollectValues(std::optional<ValueView> at, std::string_view path, std::vector<ValueView>* out) {
+  if (!at || at->type() == Type::kNull) return;
+  if (path.starts_with('.')) path.remove_prefix(1);
+  if (path.empty()) {
+    out->push_back(*at);
+    return;
+  }
+  if (path.starts_with("[]")) {
+    if (at->type() != Type::kList) return;
+    for (uint32_t i = 0; i < at->entries().size(); ++i) CollectValues(at->element(i), path.substr(2), out);
+    return;
+  }
+  if (at->type() != Type::kMap) return;
+  size_t end = path.find_first_of(".[");
+  CollectValues(at->map().Find(path.substr(0, end)),
+          end == std::string_view::npos ? std::string_view() : path.substr(end), out);
 }
 
 Status AppendCondition(const Condition& condition, const ParamValues& params, ExpressionBuilder* builder) {
@@ -437,9 +469,19 @@ Status AppendCondition(const Condition& condition, const ParamValues& params, Ex
         HF_CHECK_OK(AppendCondition(condition.parts[i], params, builder));
       }
       return Ok{};
+    case Op::kOr:
+      builder->Text("(");
+      for (size_t i = 0; i < condition.parts.size(); ++i) {
+        builder->Text(i > 0 ? " OR (" : "(");
+        HF_CHECK_OK(AppendCondition(condition.parts[i], params, builder));
+        builder->Text(")");
+      }
+      builder->Text(")");
+      return Ok{};
     case Op::kExists: return function("attribute_exists");
     case Op::kMissing: return function("attribute_not_exists");
     case Op::kContains: return function("contains");
+    case Op::kNotContains: builder->Text("NOT "); return function("contains");
     case Op::kBeginsWith: return function("begins_with");
     case Op::kIn:
     case Op::kNotIn:

@@ -11,6 +11,7 @@
 #include "holdfast/result.h"
 #include "holdfast/value.h"
 #include "model/expression_builder.h"
+#include "value/flat.h"
 
 namespace holdfast::model {
 
@@ -33,17 +34,19 @@ struct Condition {
     kExists,
     kMissing,
     kContains,
+    kNotContains,
     kBeginsWith,
     kIn,
     kNotIn,
     kUnique,
     kAnd,
+    kOr,
     kIfThen,
   };
   Op op = Op::kExists;
   Operand left;
   std::vector<Operand> right;
-  std::vector<Condition> parts;  // kAnd: all; kIfThen: the two
+  std::vector<Condition> parts;  // kAnd: all; kOr: any; kIfThen: the two
   std::string text;              // as written
 
   // The first names of all paths: the attributes that decide.
@@ -52,6 +55,9 @@ struct Condition {
 };
 
 Result<Condition> ParseCondition(std::string_view text);
+
+// The value of an attribute, or nothing.
+using Known = std::function<std::optional<value::ValueView>(std::string_view name)>;
 
 // The value of a parameter, or nothing.
 using ParamValues = std::function<std::optional<AttributeValue>(std::string_view name)>;
@@ -62,6 +68,11 @@ enum class Absent : uint8_t { kFails, kPasses };
 
 // Whether `item`, the flat form of a map, fulfils it. Instants of either spelling compare as instants.
 bool Holds(const Condition& condition, std::string_view item, const ParamValues& params, Absent absent);
+bool Holds(const Condition& condition, const Known& known, const ParamValues& params, Absent absent);
+
+// All values at a path below `at`: "b.c" of a map, "[].b" one per element. What is NULL is not there.
+void CollectValues(std::optional<value::ValueView> at, std::string_view path,
+                   std::vector<value::ValueView>* out);
 
 // Adds it to `builder` as DynamoDB writes it. Fails for what only memory can decide (count, +, unique, if).
 Status AppendCondition(const Condition& condition, const ParamValues& params, ExpressionBuilder* builder);

@@ -19,25 +19,11 @@ using value::Type;
 
 const auto kOldItem = ReturnValuesOnConditionCheckFailure::kAllOld;
 
+
 std::optional<std::string> TextOf(const Item& item, std::string_view name) {
   auto value = MapView(item).Find(name);
   if (!value || value->type() != Type::kString) return std::nullopt;
   return std::string(value->payload());
-}
-
-// "attribute_not_exists(PK)" for any request that has a condition.
-template <class Request>
-void RequireAbsent(const Table& table, Request* request) {
-  ExpressionBuilder builder;
-  builder.Text("attribute_not_exists(").Path(table.key[0].name).Text(")");
-  request->condition_expression = builder.Take();
-  builder.Finish(request);
-}
-
-Error AlreadyExists(const Entity& entity, const Item& item) {
-  std::string id = IdOf(entity, Record(&entity, item).Fields());
-  return Refuse("AlreadyExists", "there is a " + entity.name + " already: " + id,
-                {{"entity", entity.name}, {"id", id}});
 }
 
 bool SameVersion(const AttributeValue& a, const AttributeValue& b) {
@@ -46,13 +32,28 @@ bool SameVersion(const AttributeValue& a, const AttributeValue& b) {
   return a.type() == Type::kString && left && left == MillisOf(value::ValueView(FlatValue(b)));
 }
 
-Error VersionConflict(const Entity& entity, const Item& current) {
+}  // namespace
+
+Error Runtime::AlreadyThere(const Entity& entity, const Item& item) {
+  std::string id = IdOf(entity, Record(&entity, item).Fields());
+  return Refuse("AlreadyExists", "there is a " + entity.name + " already: " + id,
+                {{"entity", entity.name}, {"id", id}});
+}
+
+Error Runtime::VersionConflict(const Entity& entity, const Item& current) {
   AttributeMap details{{"entity", entity.name}};
   if (auto version = current.Get(entity.version)) details["current"] = *version;
   return Refuse("VersionConflict", entity.name + " has changed since it was read", std::move(details));
 }
 
-}  // namespace
+Status Runtime::CheckVersion(const Entity& entity, const Item& stored, const Expected& expected) {
+  if (!expected.version) return Ok{};
+  if (entity.version.empty()) return RefuseField("expectedVersion", entity.name + " has no version");
+  auto current = stored.Get(entity.version);
+  if (!current || !SameVersion(*current, *expected.version)) return VersionConflict(entity, stored);
+  return Ok{};
+}
+
 
 Runtime::Runtime(Store* store, ModelPtr model, ApplicationOptions options)
     : store_(store),
@@ -115,6 +116,10 @@ Status Runtime::MayWrite(const Caller& caller, const Entity& entity, bool change
     return Refuse("Forbidden", entity.name + " is append-only: it is neither changed nor deleted");
   if (entity.command_only && !caller.administrator)
     return Refuse("Forbidden", entity.name + " is written by commands only");
+  if (caller.administrator || caller.role.empty() || model_->roles.empty()) return Ok{};
+  const Role* role = model_->FindRole(caller.role);
+  if (role == nullptr || !MatchesAny(role->write, entity.name))
+    return Refuse("Forbidden", "the role " + caller.role + " may not write " + entity.name);
   return Ok{};
 }
 
@@ -224,6 +229,7 @@ Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Ite
 }
 
 Result<Record> Runtime::Get(const Caller& caller, const Entity& entity, const Item& key) {
+  HF_CHECK_OK(MayRead(caller, entity));
   HF_TRY(Item stored, Load(caller, entity, key, /*consistent=*/true));
   return Record(&entity, std::move(stored));
 }
@@ -252,24 +258,24 @@ Status Runtime::AddChecksOfNew(const Entity& entity, const Item& item, const std
   return Ok{};
 }
 
-// Why a transaction was cancelled. An action that wanted something absent found it; one that wanted a parent
-// did not.
+// An action that wanted something absent found it; one that wanted a parent did not.
+Error Runtime::WhyRefused(const TransactWriteItem& action) const {
+  const auto& check = action.condition_check;
+  const std::string& table_name = check ? check->table_name : action.put->table_name;
+  const Item& item = check ? check->key : action.put->item;
+  const Entity* entity = model_->EntityOf(*model_->TableNamed(table_name), item);
+  bool wanted_absent = !check || check->condition_expression.starts_with("attribute_not_exists");
+  if (entity == nullptr)
+    return Refuse(wanted_absent ? "AlreadyExists" : "NotFound", "an item of " + table_name + " stood in the way");
+  if (wanted_absent) return AlreadyThere(*entity, item);
+  return NotFound(*entity, IdOf(*entity, Record(entity, item).Fields()));
+}
+
 Error Runtime::CancelledBecause(const Error& error, const std::vector<TransactWriteItem>& actions) const {
   if (error.code() != ErrorCode::kTransactionCanceled || error.detail() == nullptr) return FromStore(error);
   const auto& reasons = error.detail()->reasons;
   for (size_t i = 0; i < reasons.size() && i < actions.size(); ++i) {
-    if (reasons[i].code != "ConditionalCheckFailed") continue;
-    const auto& check = actions[i].condition_check;
-    const std::string& table_name = check ? check->table_name : actions[i].put->table_name;
-    const Item& item = check ? check->key : actions[i].put->item;
-    const Table& table = *model_->TableNamed(table_name);
-    const Entity* entity = model_->EntityOf(table, item);
-    bool wanted_absent = !check || check->condition_expression.starts_with("attribute_not_exists");
-    if (entity == nullptr)
-      return Refuse(wanted_absent ? "AlreadyExists" : "NotFound",
-                    "an item of " + table_name + " stood in the way");
-    if (wanted_absent) return AlreadyExists(*entity, item);
-    return NotFound(*entity, IdOf(*entity, Record(entity, item).Fields()));
+    if (reasons[i].code == "ConditionalCheckFailed") return WhyRefused(actions[i]);
   }
   for (const CancellationReason& reason : reasons) {
     if (reason.code == "TransactionConflict")
@@ -297,7 +303,7 @@ Status Runtime::WriteNew(const Entity& entity, const Item& item) {
     auto done = store_->Run(put);
     if (done) return Ok{};
     if (done.error().code() != ErrorCode::kConditionalCheckFailed) return FromStore(done.error());
-    return AlreadyExists(entity, item);
+    return AlreadyThere(entity, item);
   }
   AddPut(entity, item, &actions);
   TransactWriteItemsRequest request;
@@ -305,7 +311,8 @@ Status Runtime::WriteNew(const Entity& entity, const Item& item) {
   return WriteTransaction(std::move(request));
 }
 
-void Runtime::AddPut(const Entity& entity, const Item& item, std::vector<TransactWriteItem>* actions) {
+void Runtime::AddPut(const Entity& entity, const Item& item,
+                     std::vector<TransactWriteItem>* actions) const {
   TransactPut put;
   put.table_name = entity.table->name;
   put.item = item;
@@ -340,22 +347,20 @@ void Runtime::Pause(int attempt) {
   std::this_thread::sleep_for(std::chrono::milliseconds(random_.Below(uint64_t{4} << attempt) + 1));
 }
 
-Status Runtime::WriteChange(const Entity& entity, const Item& stored, const BuiltChange& change,
-                            const Expected& expected, const std::vector<Condition>& where,
-                            const ParamValues& params) {
+Result<TransactUpdate> Runtime::ChangeAction(const Entity& entity, const Item& stored,
+                                             const BuiltChange& change, const Expected& expected,
+                                             std::set<std::string> fixed, const std::vector<Condition>& where,
+                                             const ParamValues& params) const {
   ExpressionBuilder builder;
   std::string update = builder.Update(change.item, change.set, change.removed).Take();
   builder.Text("attribute_exists(").Path(entity.table->key[0].name).Text(")");
   // What the change rests on must still be so: the state, the version, what index keys are made of.
-  std::set<std::string> fixed(change.relied_on.begin(), change.relied_on.end());
+  fixed.insert(change.relied_on.begin(), change.relied_on.end());
   if (!change.from_state.empty()) {
     if (!entity.machine->field.empty()) fixed.insert(entity.machine->field);
     for (const State& state : entity.machine->states) {
-      if (state.when)
-        fixed.merge([&] {
-          auto names = state.when->Attributes();
-          return std::set<std::string>(names.begin(), names.end());
-        }());
+      if (!state.when) continue;
+      for (std::string& name : state.when->Attributes()) fixed.insert(std::move(name));
     }
   }
   const Attribute* version = entity.version.empty() ? nullptr : entity.Find(entity.version);
@@ -373,14 +378,24 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
   action.condition_expression = builder.Take();
   builder.Finish(&action);
   action.return_values_on_condition_check_failure = kOldItem;
+  return action;
+}
 
-  std::vector<TransactWriteItem> actions;
-  bool moves_parent = std::any_of(entity.parents.begin(), entity.parents.end(), [&](const Parent& parent) {
+bool Runtime::MovesParent(const Entity& entity, const BuiltChange& change) {
+  return std::any_of(entity.parents.begin(), entity.parents.end(), [&](const Parent& parent) {
     return std::any_of(parent.bind.begin(), parent.bind.end(), [&](const auto& bind) {
       return std::find(change.set.begin(), change.set.end(), bind.second) != change.set.end();
     });
   });
-  if (moves_parent) HF_CHECK_OK(AddParentChecks(entity, Record(&entity, change.item).Fields(), {}, &actions));
+}
+
+Status Runtime::WriteChange(const Entity& entity, const Item& stored, const BuiltChange& change,
+                            const Expected& expected, const std::vector<Condition>& where,
+                            const ParamValues& params) {
+  HF_TRY(TransactUpdate action, ChangeAction(entity, stored, change, expected, {}, where, params));
+  std::vector<TransactWriteItem> actions;
+  if (MovesParent(entity, change))
+    HF_CHECK_OK(AddParentChecks(entity, Record(&entity, change.item).Fields(), {}, &actions));
   if (actions.empty()) {
     UpdateItemRequest request;
     request.table_name = std::move(action.table_name);
@@ -418,11 +433,7 @@ Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, con
                                    bool replace, const Expected& expected,
                                    const std::vector<Condition>& where, const ParamValues& params,
                                    bool* try_again) {
-  if (expected.version) {
-    if (entity.version.empty()) return RefuseField("expectedVersion", entity.name + " has no version");
-    auto current = stored.Get(entity.version);
-    if (!current || !SameVersion(*current, *expected.version)) return VersionConflict(entity, stored);
-  }
+  HF_CHECK_OK(CheckVersion(entity, stored, expected));
   Sources sources = MakeSources();
   HF_TRY(BuiltChange change, BuildChange(*model_, entity, stored, changes, replace, sources));
   Record record(&entity, change.item);
@@ -506,11 +517,8 @@ Status Runtime::Delete(const Caller& caller, const Entity& entity, const Item& k
   request.key = KeyOf(*entity.table, *stored);
   ExpressionBuilder builder;
   builder.Text("attribute_exists(").Path(entity.table->key[0].name).Text(")");
-  if (expected.version) {
-    auto current = stored->Get(entity.version);
-    if (!current || !SameVersion(*current, *expected.version)) return VersionConflict(entity, *stored);
-    builder.And().Path(entity.version).Text(" = ").Value(*current);
-  }
+  HF_CHECK_OK(CheckVersion(entity, *stored, expected));
+  if (expected.version) builder.AndUnchanged(entity.version, *stored);
   request.condition_expression = builder.Take();
   builder.Finish(&request);
   request.return_values_on_condition_check_failure = kOldItem;

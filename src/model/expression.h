@@ -30,7 +30,7 @@ struct Expression {
     kUlid,      // $ulid
     kNothing,   // $nothing: as if it were not there; in a change, what removes
     kTemplate,  // a text with {paths} in it
-    kAdd,       // parts[0] + parts[1]: numbers
+    kAdd,       // parts[0] + parts[1], or without it: numbers
     kShift,     // parts[0], a time, + parts[1] × unit
     kFirst,     // the first of the parts that is there
     kMap,
@@ -44,6 +44,7 @@ struct Expression {
   AttributeValue literal;
   std::string path;
   Template pattern;
+  bool minus = false;       // of kAdd
   int64_t unit_millis = 0;  // of kShift; negative: back
   std::vector<Expression> parts;
   std::vector<std::pair<std::string, Expression>> fields;  // of kMap

@@ -407,7 +407,8 @@ Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item&
 }
 
 Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored,
-                                const Item& changes, bool replace, const Sources& sources) {
+                                const Item& changes, bool replace, const Sources& sources,
+                                bool any_state) {
   MapView old(stored);
   MapView given(changes);
   Draft draft(model, entity, sources);
@@ -532,7 +533,7 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
     std::string to = StateOf(*machine, built.item);
     bool asked = !machine->field.empty() && touched.count(machine->field) > 0 && (!replace || from != to);
     if (asked || from != to) {
-      if (!machine->Allows(from, to)) return RefuseMove(*machine, IdOf(entity, stored), from, to);
+      if (!any_state && !machine->Allows(from, to)) return RefuseMove(*machine, IdOf(entity, stored), from, to);
       built.from_state = std::move(from);
       built.to_state = std::move(to);
     }
@@ -541,6 +542,47 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
   if (!draft.check.violations.empty()) return RefuseInput(draft.check.violations);
   built.warnings = WarningsOf(draft.check);
   return built;
+}
+
+Result<BuiltItem> BuildInput(const Model& model, const std::vector<Attribute>& inputs, const Item& given,
+                             const Sources& sources) {
+  ValueCheck check(model, ValueCheck::Mode::kWrite);
+  MapView fields(given);
+  value::FlatWriter writer;
+  writer.BeginMap();
+  for (const Attribute& input : inputs) {
+    auto value = fields.Find(input.name);
+    bool cleared = value && value->type() == Type::kNull;
+    if (IsMissing(value)) {
+      if (input.default_value) {
+        value = check.Accept(input, check.Keep(*input.default_value), input.name, fields);
+      } else if (input.default_from) {
+        switch (input.default_from->source) {
+          case Computed::Source::kUuid: value = check.Keep(AttributeValue(sources.random->Uuid())); break;
+          case Computed::Source::kUlid: value = check.Keep(AttributeValue(sources.ulids->Next())); break;
+          default:
+            value = check.Keep(
+                TimeValue(input.kind, sources.now_millis + input.default_from->shift_seconds * 1000));
+        }
+      } else if (input.required) {
+        check.Violate(input.name, "is required");
+        continue;
+      } else if (!cleared) {
+        continue;
+      }
+    } else {
+      value = check.Accept(input, *value, input.name, fields);
+    }
+    writer.Name(input.name);
+    writer.Copy(*value);
+  }
+  for (uint32_t i = 0; i < fields.size(); ++i) {
+    std::string name(fields.At(i).name);
+    if (FindAttribute(inputs, name) == nullptr) check.Violate(name, "is no input of this command");
+  }
+  if (!check.violations.empty()) return RefuseInput(check.violations);
+  writer.EndMap();
+  return BuiltItem{Item::FromFlat(writer.TakeMap()), WarningsOf(check)};
 }
 
 bool IsDerived(const Entity& entity, std::string_view name) {

@@ -43,7 +43,8 @@ Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item&
                            const Sources& sources);
 
 // A stored item with changes, and what differs. `changes` with NULL remove. With `replace` whatever a caller
-// may set and is not among `changes` is removed or gets its default again.
+// may set and is not among `changes` is removed or gets its default again. With `any_state` the state machine
+// is not asked.
 struct BuiltChange {
   Item item;
   std::vector<std::string> set;  // attributes of `item` to write
@@ -55,7 +56,13 @@ struct BuiltChange {
   std::string to_state;
 };
 Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored,
-                                const Item& changes, bool replace, const Sources& sources);
+                                const Item& changes, bool replace, const Sources& sources,
+                                bool any_state = false);
+
+// What a caller gives to a command: checked, in its written form, with defaults. NULL stays where a field may
+// be absent.
+Result<BuiltItem> BuildInput(const Model& model, const std::vector<Attribute>& inputs, const Item& given,
+                             const Sources& sources);
 
 // What an item lacks that the model would have written: the type, required attributes that have a default or
 // stand in the key, computed values, index keys. What others wrote rightly in another spelling stays.
@@ -69,9 +76,6 @@ Result<Item> BuildMoved(const Model& model, const Entity& entity, const Item& at
 bool IsDerived(const Entity& entity, std::string_view name);
 // What the key of a stored item says of its attributes.
 std::map<std::string, std::string> PartsOfKey(const Entity& entity, const Item& stored);
-
-// The value of an attribute, or nothing.
-using Known = std::function<std::optional<value::ValueView>(std::string_view name)>;
 
 // The keys that an item with these attributes may have: one, or two when an instant without milliseconds is
 // part of it. The first is the one holdfast writes. Only the table's key attributes.

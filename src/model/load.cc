@@ -1,167 +1,42 @@
 #include "model/load.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>
 
+#include "model/load_commands.h"
 #include "model/notation.h"
+#include "model/yaml_reader.h"
 #include "model/yaml_value.h"
-#include "value/number.h"
 
 namespace holdfast::model {
 namespace {
 
 constexpr size_t kFileBytesMax = 1 << 20;
-constexpr size_t kNodesMax = 100'000;
-constexpr int kDepthMax = 40;
-constexpr size_t kProblemsMax = 50;
 
-template <class T>
-bool Has(const std::vector<T>& all, const T& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
-template <class T>
-void SortByName(std::vector<T>* all) {
-  std::sort(all->begin(), all->end(), [](const T& a, const T& b) { return a.name < b.name; });
-}
-
-// A node with the path that leads to it.
-struct At {
-  YAML::Node node;
-  std::string path;
-
-  At operator[](const std::string& key) const {
-    const YAML::Node& fixed = node;  // so that looking does not make it
-    YAML::Node found = node.IsMap() ? fixed[key] : YAML::Node(YAML::NodeType::Undefined);
-    // What was not found must not be asked for its type.
-    return {found ? found : YAML::Node(YAML::NodeType::Undefined), path.empty() ? key : path + "." + key};
-  }
-  explicit operator bool() const { return node.IsDefined() && !node.IsNull(); }
-  std::string text() const { return node.IsScalar() ? node.Scalar() : std::string(); }
-};
-
-class Loader {
+class Loader : private YamlReader {
  public:
-  Loader(std::string file, const LoadOptions& options) : file_(std::move(file)), options_(options) {}
+  Loader(std::string file, const LoadOptions& options) : YamlReader(std::move(file)), options_(options) {}
 
   Result<std::shared_ptr<const Model>> Load(const YAML::Node& root) {
     At top{root, ""};
     CountNodes(root, 0);
-    if (problems_.empty()) ReadTop(top);
-    if (problems_.empty()) return std::shared_ptr<const Model>(std::move(model_));
+    if (problems().empty()) ReadTop(top);
+    if (problems().empty()) return std::shared_ptr<const Model>(std::move(model_));
     std::string message;
-    for (const std::string& problem : problems_) message += (message.empty() ? "" : "\n") + problem;
+    for (const std::string& problem : problems()) message += (message.empty() ? "" : "\n") + problem;
     return ValidationError(std::move(message));
   }
 
  private:
-  // --- problems ---
-
-  void Problem(int line, const std::string& path, const std::string& what) {
-    if (problems_.size() == kProblemsMax) return;
-    std::string text = file_ + ":" + std::to_string(line) + ": " + (path.empty() ? "" : path + ": ") + what;
-    if (!Has(problems_, text)) problems_.push_back(std::move(text));
-  }
-  void Problem(const At& at, const std::string& what) { Problem(at.node.Mark().line + 1, at.path, what); }
-  void Problem(const Place& place, const std::string& what) { Problem(place.line, place.path, what); }
-  static Place PlaceOf(const At& at) { return {at.node.Mark().line + 1, at.path}; }
-  // Reports the error of a small notation where it stands.
-  template <class T>
-  std::optional<T> Take(const At& at, Result<T> result) {
-    if (result) return *std::move(result);
-    Problem(at, result.error().message());
-    return std::nullopt;
-  }
-
-  // Aliases can make a small file a large tree: all of it is counted before any of it is read.
-  void CountNodes(const YAML::Node& node, int depth) {
-    if (++nodes_ > kNodesMax || depth > kDepthMax) {
-      if (problems_.empty()) Problem(node.Mark().line + 1, "", "the file is too large or nested too deeply");
-      return;
-    }
-    if (!node.IsMap() && !node.IsSequence()) return;
-    std::set<std::string> names;
-    for (const auto& entry : node) {
-      if (!problems_.empty()) return;
-      if (node.IsSequence()) {
-        CountNodes(entry, depth + 1);
-        continue;
-      }
-      if (!entry.first.IsScalar() || !names.insert(entry.first.Scalar()).second) {
-        Problem(entry.first.Mark().line + 1, "", "the key " + entry.first.Scalar() + " stands here twice");
-      }
-      CountNodes(entry.second, depth + 1);
-    }
-  }
-
-  // --- plain YAML ---
-
-  void OnlyKeys(const At& at, std::initializer_list<std::string_view> known) {
-    if (!at.node.IsMap()) return;
-    for (const auto& entry : at.node) {
-      std::string name = entry.first.Scalar();
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-      std::string list;
-      for (std::string_view key : known) list.append(list.empty() ? "" : ", ").append(key);
-      Problem(entry.first.Mark().line + 1, at.path, "unknown key " + name + "; known here: " + list);
-    }
-  }
-
-  template <class Visit>
-  void EachEntry(const At& at, const Visit& visit) {
-    if (!at) return;
-    if (!at.node.IsMap()) return Problem(at, "should be a map");
-    for (const auto& entry : at.node) visit(entry.first.Scalar(), at[entry.first.Scalar()]);
-  }
-  // A list, or one that stands for a list of one.
-  template <class Visit>
-  void EachElement(const At& at, const Visit& visit) {
-    if (!at) return;
-    if (!at.node.IsSequence()) return visit(at);
-    size_t i = 0;
-    for (const auto& element : at.node) visit(At{element, at.path + "[" + std::to_string(i++) + "]"});
-  }
-  std::vector<std::string> Texts(const At& at) {
-    std::vector<std::string> texts;
-    EachElement(at, [&](const At& element) { texts.push_back(element.text()); });
-    return texts;
-  }
-  bool Flag(const At& at, bool fallback) {
-    if (!at) return fallback;
-    if (at.text() == "true" || at.text() == "false") return at.text() == "true";
-    Problem(at, "should be true or false");
-    return fallback;
-  }
-  int64_t Integer(const At& at, int64_t fallback, int64_t min, int64_t max) {
-    if (!at) return fallback;
-    int64_t value = 0;
-    auto number = value::Number::Parse(at.text());
-    if (number && number->ToInt64(&value) && value >= min && value <= max) return value;
-    Problem(at, "should be a whole number from " + std::to_string(min) + " to " + std::to_string(max));
-    return fallback;
-  }
-  std::optional<double> Decimal(const At& at) {
-    if (!at) return std::nullopt;
-    if (auto number = value::Number::Parse(at.text())) return number->ToDouble();
-    Problem(at, "should be a number");
-    return std::nullopt;
-  }
-  template <class T>
-  void Unique(std::set<std::string>* seen, const std::string& id, const T& where) {
-    if (!id.empty() && !seen->insert(id).second) Problem(where, "the id " + id + " is taken already");
-  }
-
   // --- the parts of a file ---
 
   void ReadTop(const At& top) {
     if (!top.node.IsMap()) return Problem(top, "a model is a map that begins with `model: <name>`");
     OnlyKeys(top, {"model", "version", "title", "options", "tenancy", "common", "tables", "schemas",
-                   "entities", "patterns", "machines"});
-    model_->file = file_;
+                   "entities", "patterns", "machines", "functions", "commands", "roles"});
+    model_->file = file();
     model_->name = top["model"].text();
     if (model_->name.empty()) Problem(top, "has no `model: <name>`");
     static const std::set<std::string> kReserved{"models",      "sessions",     "work",
@@ -198,14 +73,15 @@ class Loader {
     for (const auto& [name, place] : schemas_named_) {
       if (model_->FindSchema(name) == nullptr) Problem(place, "no schema of this model: " + name);
     }
-    if (problems_.empty()) CheckCollisions();
-    if (problems_.empty()) {
+    ReadCommands(this, top, [this](const At& at) { return ReadAttributes(at); }, model_.get());
+    if (problems().empty()) CheckCollisions();
+    if (problems().empty()) {
       for (auto& pattern : model_->patterns) CheckPattern(*pattern);
     }
-    if (problems_.empty()) {
+    if (problems().empty()) {
       for (auto& pattern : model_->patterns) CheckParts(*pattern);
     }
-    if (problems_.empty()) {
+    if (problems().empty()) {
       for (auto& pattern : model_->patterns) TakeParamsOfParts(pattern.get());
     }
   }
@@ -1212,15 +1088,12 @@ class Loader {
     }
   }
 
-  const std::string file_;
   const LoadOptions& options_;
   std::unique_ptr<Model> model_ = std::make_unique<Model>();
   std::vector<Attribute> common_;
   std::set<std::pair<std::string, std::string>> overlaps_;
   std::vector<std::pair<std::string, Place>> schemas_named_;
   std::set<std::string> ids_;
-  std::vector<std::string> problems_;
-  size_t nodes_ = 0;
 };
 
 }  // namespace

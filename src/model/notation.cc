@@ -83,6 +83,8 @@ constexpr bool IsFunction(std::string_view text) {
   return text == "now()" || text == "uuid()" || text == "ulid()";
 }
 
+}  // namespace
+
 Result<int64_t> ParseDuration(std::string_view text) {
   int64_t count = 0;
   auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), count);
@@ -94,8 +96,6 @@ Result<int64_t> ParseDuration(std::string_view text) {
   }
   return ValidationError("no duration like 30d, 24h, 15m or 60s: " + std::string(text));
 }
-
-}  // namespace
 
 std::string_view KindName(Kind kind) {
   return std::find_if(kKinds.begin(), kKinds.end(), [&](const auto& known) { return known.second == kind; })

@@ -11,6 +11,8 @@ namespace holdfast::model {
 
 // "S! = P3 {P1|P2|…}" into kind, required, default and choices.
 Status ParseAttributeLine(std::string_view line, Attribute* attribute);
+// "30d", "24h", "15m", "60s"; in seconds.
+Result<int64_t> ParseDuration(std::string_view text);
 // "now() - 24h as date", "createdAt + 30d".
 Result<Computed> ParseComputed(std::string_view text);
 // "begins_with EVENT#", "between A#{from} and A#{to}", "A#{id}".

@@ -1,41 +1,67 @@
 #include "model/refusal.h"
 
 #include <algorithm>
-#include <array>
 
 namespace holdfast::model {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, int>, 21> kStatuses{{{"ValidationError", 400},
-                                                                      {"InvalidCursor", 400},
-                                                                      {"Unauthenticated", 401},
-                                                                      {"Forbidden", 403},
-                                                                      {"NotFound", 404},
-                                                                      {"AlreadyExists", 409},
-                                                                      {"IllegalTransition", 409},
-                                                                      {"VersionConflict", 409},
-                                                                      {"Conflict", 409},
-                                                                      {"ItemTooLarge", 413},
-                                                                      {"TransactionTooLarge", 413},
-                                                                      {"SchemaInvalid", 422},
-                                                                      {"RuleViolation", 422},
-                                                                      {"IdempotencyMismatch", 422},
-                                                                      {"Throttled", 429},
-                                                                      {"Internal", 500},
-                                                                      {"DecryptFailed", 500},
-                                                                      {"Unavailable", 503},
-                                                                      {"NotConfigured", 503},
-                                                                      {"CircuitOpen", 503},
-                                                                      {"Gone", 410}}};
+// By status.
+constexpr std::pair<std::string_view, int> kStatuses[] = {
+    {"ValidationError", 400},
+    {"InvalidCursor", 400},
+    {"Unauthenticated", 401},
+    {"Forbidden", 403},
+    {"AutonomyLevelTooLow", 403},
+    {"NotFound", 404},
+    {"AlreadyExists", 409},
+    {"IllegalTransition", 409},
+    {"VersionConflict", 409},
+    {"Conflict", 409},
+    {"DependencyCycle", 409},
+    {"DependenciesOpen", 409},
+    {"ActiveBookingExists", 409},
+    {"NothingToUndo", 409},
+    {"AlreadyExecuted", 409},
+    {"InsufficientPoints", 409},
+    {"ProjectArchived", 409},
+    {"RewardArchived", 409},
+    {"MigrationPhase", 409},
+    {"Fenced", 409},
+    {"Rejected", 409},
+    {"Gone", 410},
+    {"ItemTooLarge", 413},
+    {"TransactionTooLarge", 413},
+    {"SchemaInvalid", 422},
+    {"RuleViolation", 422},
+    {"ReservedEventType", 422},
+    {"IdempotencyMismatch", 422},
+    {"CooldownActive", 429},
+    {"DailyLimitReached", 429},
+    {"BudgetExceeded", 429},
+    {"Throttled", 429},
+    {"Internal", 500},
+    {"DecryptFailed", 500},
+    {"Unavailable", 503},
+    {"NotConfigured", 503},
+    {"CircuitOpen", 503},
+};
 
 }  // namespace
 
+int StatusOfRefusal(std::string_view name) {
+  const auto* known = std::find_if(std::begin(kStatuses), std::end(kStatuses),
+                                   [&](const auto& status) { return status.first == name; });
+  return known == std::end(kStatuses) ? 0 : known->second;
+}
+
 Error Refuse(std::string_view name, std::string message, AttributeMap details) {
+  return Refuse(name, StatusOfRefusal(name), std::move(message), std::move(details));
+}
+
+Error Refuse(std::string_view name, int http_status, std::string message, AttributeMap details) {
   auto detail = std::make_shared<ErrorDetail>();
   detail->refusal.name = name;
-  const auto* known =
-      std::find_if(kStatuses.begin(), kStatuses.end(), [&](const auto& s) { return s.first == name; });
-  detail->refusal.http_status = known == kStatuses.end() ? 500 : known->second;
+  detail->refusal.http_status = http_status == 0 ? 500 : http_status;
   detail->refusal.details = std::move(details);
   return Error(ErrorCode::kRefused, std::move(message), std::move(detail));
 }

@@ -23,6 +23,10 @@ struct Violation {
 
 // `name` decides the HTTP status.
 Error Refuse(std::string_view name, std::string message, AttributeMap details = {});
+// A name that a model made up, with its status.
+Error Refuse(std::string_view name, int http_status, std::string message, AttributeMap details);
+// Of a name of the catalogue; 0 for any other.
+int StatusOfRefusal(std::string_view name);
 
 // ValidationError when a field is wrong, else SchemaInvalid, else RuleViolation. Requires: not empty.
 Error RefuseInput(const std::vector<Violation>& violations);

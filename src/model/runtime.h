@@ -1,6 +1,7 @@
 // A model at work on a store: what holdfast::Application does.
 //
-// entities.cc has the writes and reads of single entities, ask.cc the patterns, apply.cc the tables.
+// entities.cc has the writes and reads of single entities, ask.cc the patterns, run.cc the commands, apply.cc
+// the tables.
 #pragma once
 
 #include <atomic>
@@ -23,6 +24,7 @@
 namespace holdfast::model {
 
 class Embedder;
+class Transaction;
 
 class Runtime {
  public:
@@ -75,6 +77,8 @@ class Runtime {
     const base::SystemClock system_;
   };
 
+  std::vector<const Table*> Tables() const;
+
   // --- entities.cc ---
 
   Sources MakeSources();
@@ -95,9 +99,30 @@ class Runtime {
                          std::vector<TransactWriteItem>* actions) const;
   Status AddChecksOfNew(const Entity& entity, const Item& item, const std::vector<Item>& written,
                         std::vector<TransactWriteItem>* actions) const;
-  static void AddPut(const Entity& entity, const Item& item, std::vector<TransactWriteItem>* actions);
+  void AddPut(const Entity& entity, const Item& item, std::vector<TransactWriteItem>* actions) const;
+  // That nothing stands there, or nothing that has not expired; for any request that has a condition.
+  template <class Request>
+  void RequireAbsent(const Table& table, Request* request) const {
+    ExpressionBuilder builder;
+    builder.Text("attribute_not_exists(").Path(table.key[0].name).Text(")");
+    if (!table.ttl.empty())
+      builder.Text(" OR ").Name(table.ttl).Text(" <= ").Value(AttributeValue(clock_.NowSeconds()));
+    request->condition_expression = builder.Take();
+    builder.Finish(request);
+  }
+  static Error AlreadyThere(const Entity& entity, const Item& item);
+  static Error VersionConflict(const Entity& entity, const Item& current);
+  static Status CheckVersion(const Entity& entity, const Item& stored, const Expected& expected);
+  // The write of a change, on condition that what it rests on, `fixed` and `where` hold.
+  Result<TransactUpdate> ChangeAction(const Entity& entity, const Item& stored, const BuiltChange& change,
+                                      const Expected& expected, std::set<std::string> fixed,
+                                      const std::vector<Condition>& where, const ParamValues& params) const;
+  // Whether it makes the item a child of another parent.
+  static bool MovesParent(const Entity& entity, const BuiltChange& change);
   Status WriteNew(const Entity& entity, const Item& item);
   Status WriteTransaction(TransactWriteItemsRequest request);
+  Error WhyRefused(const TransactWriteItem& action) const;
+  // Why a transaction was cancelled.
   Error CancelledBecause(const Error& error, const std::vector<TransactWriteItem>& actions) const;
   // Again, after a pause, while others hold the items.
   Status Patiently(const std::function<Status()>& write);
@@ -109,6 +134,10 @@ class Runtime {
                      const ParamValues& params);
   void Pause(int attempt);
   void NoteWrite(const Entity& entity, const Item& stored, bool deleted);
+
+  // --- run.cc ---
+
+  Status AddEntry(const Caller& caller, const Entry& entry, Transaction* transaction);
 
   // --- ask.cc ---
 

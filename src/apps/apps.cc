@@ -1,0 +1,12 @@
+#include "apps/apps.h"
+
+namespace holdfast::apps {
+
+std::shared_ptr<const CommandLibrary> ShippedCommands(PostToConnection post) {
+  auto library = std::make_shared<CommandLibrary>();
+  AddPmCommands(library.get());
+  AddTripCommands(std::move(post), library.get());
+  return library;
+}
+
+}  // namespace holdfast::apps

@@ -1,0 +1,313 @@
+// Trip Cortex.
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+#include "apps/apps.h"
+#include "model/instant.h"
+#include "model/refusal.h"
+
+namespace holdfast::apps {
+namespace {
+
+using model::Refuse;
+using Type = AttributeValue::Type;
+
+std::string TextOf(const Item& item, std::string_view name) {
+  auto value = item.Get(name);
+  return value && value->type() == Type::kString ? value->AsText() : std::string();
+}
+
+AttributeMap MapOf(const Item& item, std::string_view name) {
+  auto value = item.Get(name);
+  return value && value->type() == Type::kMap ? value->AsMap() : AttributeMap();
+}
+
+std::vector<AttributeValue> ListOf(const Item& item, std::string_view name) {
+  auto value = item.Get(name);
+  return value && value->type() == Type::kList ? value->AsList() : std::vector<AttributeValue>();
+}
+
+const AttributeValue* FindIn(const AttributeMap& map, const std::string& name) {
+  auto at = map.find(name);
+  return at == map.end() || at->second.is_null() ? nullptr : &at->second;
+}
+
+AttributeMap Inner(const AttributeMap& map, const std::string& name) {
+  const AttributeValue* value = FindIn(map, name);
+  return value != nullptr && value->type() == Type::kMap ? value->AsMap() : AttributeMap();
+}
+
+// --- bookings ---
+
+// TRIP-C-07: what stands against booking a plan that has the right form.
+Result<Item> PlanProblems(const CommandContext& context) {
+  std::vector<AttributeValue> problems;
+  auto booking = context.reads.find("booking");
+  AttributeMap plan = booking == context.reads.end() ? AttributeMap() : MapOf(booking->second, "bookingPlan");
+  AttributeMap parameters = Inner(plan, "parameters");
+  auto text = [&](const std::string& name) {
+    const AttributeValue* value = FindIn(parameters, name);
+    return value != nullptr && value->type() == Type::kString ? value->AsText() : std::string();
+  };
+  if (plan.empty()) return Item{{"problems", AttributeValue::List({AttributeValue("there is no plan")})}};
+  if (text("origin") == text("destination")) problems.emplace_back("origin and destination are the same");
+  auto departure = model::ParseDate(text("departure_date"));
+  int64_t today = context.now_millis - context.now_millis % model::kDayMillis;
+  if (departure && *departure < today) problems.emplace_back("the departure is in the past");
+  auto back = model::ParseDate(text("return_date"));
+  if (departure && back && *back < *departure) problems.emplace_back("the return is before the departure");
+  const AttributeValue* confidence = FindIn(plan, "confidence");
+  constexpr double kConfidenceMin = 0.5;
+  if (confidence != nullptr && confidence->AsDouble() < kConfidenceMin)
+    problems.emplace_back("the request was not understood well enough");
+  return Item{{"problems", AttributeValue::List(std::move(problems))}};
+}
+
+// TRIP-C-08: the first three options that comply, those of preferred vendors before the others.
+Result<Item> PickOptions(const CommandContext& context) {
+  constexpr size_t kPresented = 3;
+  auto booking = context.reads.find("booking");
+  AttributeMap plan = booking == context.reads.end() ? AttributeMap() : MapOf(booking->second, "bookingPlan");
+  AttributeMap constraints = Inner(plan, "policy_constraints");
+  const AttributeValue* budget = FindIn(constraints, "max_budget_usd");
+  std::set<std::string> preferred;
+  if (const AttributeValue* vendors = FindIn(constraints, "preferred_vendors"))
+    for (const AttributeValue& vendor : vendors->AsList()) preferred.insert(vendor.AsText());
+
+  std::vector<AttributeValue> fitting;
+  for (const AttributeValue& option : ListOf(context.input, "options")) {
+    const AttributeMap& fields = option.AsMap();
+    const AttributeValue* compliant = FindIn(fields, "compliant");
+    const AttributeValue* price = FindIn(fields, "priceUsd");
+    bool affordable = budget == nullptr || (price != nullptr && price->AsDouble() <= budget->AsDouble());
+    if (affordable && (compliant == nullptr || compliant->AsBool())) fitting.push_back(option);
+  }
+  std::stable_partition(fitting.begin(), fitting.end(), [&](const AttributeValue& option) {
+    const AttributeValue* carrier = FindIn(option.AsMap(), "carrier");
+    return carrier != nullptr && preferred.count(carrier->AsText()) > 0;
+  });
+  if (fitting.size() > kPresented) fitting.resize(kPresented);
+  bool none = fitting.empty();
+  return Item{{"options", AttributeValue::List(std::move(fitting))}, {"none", none}};
+}
+
+// TRIP-C-09: the options go to the employee's connection, and the workflow waits.
+Result<CommandAnswer> Present(const PostToConnection& post, const CommandContext& context) {
+  if (!post) return Refuse("NotConfigured", "only a server has connections to present options to");
+  Item key{{"employeeId", TextOf(context.input, "employeeId")}, {"bookingId", TextOf(context.input, "bookingId")}};
+  // Waiting is written first: whoever answers at once is awaited already.
+  HF_TRY(CommandAnswer answer, context.application.Run(Caller(), "booking.await", context.input));
+  HF_TRY(Record booking, context.application.Get(Caller(), "Booking", key));
+  Item fields = booking.Fields();
+  std::string connection = TextOf(fields, "connectionId");
+  Emitted message{"booking_options",
+                  connection,
+                  Item{{"bookingId", TextOf(fields, "bookingId")},
+                       {"options", AttributeValue::List(ListOf(fields, "flightOptions"))}}};
+  bool told = !connection.empty() && post(connection, message);
+  if (!told && !connection.empty()) {
+    // The booking stays as it is: the next connection of the employee is told.
+    auto forgotten = context.application.Run(Caller(), "ws.disconnect", Item{{"connectionId", connection}});
+    if (!forgotten) return forgotten.error();
+  }
+  answer.result.Set("delivered", told);
+  return answer;
+}
+
+// TRIP-C-03: asks every connection whether it is there, and forgets those that are gone.
+Result<CommandAnswer> Heartbeat(const PostToConnection& post, const CommandContext& context) {
+  if (!post) return Refuse("NotConfigured", "only a server has connections to ask");
+  int64_t scanned = 0;
+  int64_t removed = 0;
+  PageRequest page;
+  page.limit = 1000;
+  do {
+    HF_TRY(Answer answer, context.application.Ask(Caller(), "TRIP-A-10", {}, page));
+    for (const Record& record : answer.records) {
+      Item fields = record.Fields();
+      std::string id = TextOf(fields, "connectionId");
+      ++scanned;
+      if (post(id, {"heartbeat", id, {}})) continue;
+      Item input{{"connectionId", id}, {"connectedAt", TextOf(fields, "connectedAt")}};
+      HF_TRY(CommandAnswer gone, context.application.Run(Caller(), "ws.gone", input));
+      removed += gone.changed ? 1 : 0;
+    }
+    page.cursor = answer.cursor;
+  } while (!page.cursor.empty());
+  CommandAnswer answer;
+  answer.changed = removed > 0;
+  answer.result = Item{{"scanned", scanned}, {"alive", scanned - removed}, {"removed", removed}};
+  return answer;
+}
+
+// --- policies ---
+
+// Deletes those chunks of a policy that are not of the generation to keep; 0 keeps none.
+Result<int64_t> DeleteChunks(Application* application, const std::string& policy_id, int64_t keep) {
+  int64_t deleted = 0;
+  PageRequest page;
+  page.limit = 200;
+  do {
+    HF_TRY(Answer answer,
+           application->List(Caller(), "PolicyChunk", Item{{"policy_id", policy_id}}, page));
+    for (const Record& record : answer.records) {
+      Item fields = record.Fields();
+      auto generation = fields.Get("generation");
+      if (keep > 0 && generation && generation->AsInt64() == keep) continue;
+      Item key{{"policy_id", policy_id}, {"id", TextOf(fields, "id")}};
+      Status gone = application->Delete(Caller(), "PolicyChunk", key);
+      if (!gone && model::RefusalName(gone.error()) != "NotFound") return gone.error();
+      ++deleted;
+    }
+    page.cursor = answer.cursor;
+  } while (!page.cursor.empty());
+  return deleted;
+}
+
+// Does what `PolicyCleanup` items ask for whose time has come. Each is removed when its work is done, so that
+// a crash only means doing the rest again.
+Result<CommandAnswer> Cleanup(const CommandContext& context) {
+  int64_t deleted = 0;
+  std::vector<Record> due;
+  PageRequest page;
+  do {
+    HF_TRY(Answer answer, context.application.List(Caller(), "PolicyCleanup", {}, page));
+    for (Record& record : answer.records) due.push_back(std::move(record));
+    page.cursor = answer.cursor;
+  } while (!page.cursor.empty());
+  for (const Record& record : due) {
+    Item fields = record.Fields();
+    auto at = model::ParseInstant(TextOf(fields, "due_at"));
+    if (at && *at > context.now_millis) continue;
+    auto keep = fields.Get("keep_generation");
+    HF_TRY(int64_t gone, DeleteChunks(&context.application, TextOf(fields, "policy_id"),
+                                      keep ? keep->AsInt64().value_or(0) : 0));
+    deleted += gone;
+    Status done = context.application.Delete(Caller(), "PolicyCleanup",
+                                             Item{{"policy_id", TextOf(fields, "policy_id")},
+                                                  {"cleanupId", TextOf(fields, "cleanupId")}});
+    if (!done && model::RefusalName(done.error()) != "NotFound") return done.error();
+  }
+  CommandAnswer answer;
+  answer.changed = deleted > 0;
+  answer.result = Item{{"deleted", deleted}};
+  return answer;
+}
+
+// A chunk that is not what it should be, told by its place in the list.
+Error BadChunk(const Error& error, size_t first) {
+  std::string_view name = model::RefusalName(error);
+  if (name != "ValidationError" && name != "SchemaInvalid" && name != "RuleViolation") return error;
+  AttributeMap details = error.detail()->refusal.details;
+  auto index = details.find("index");
+  size_t at = first + (index == details.end() ? 0 : static_cast<size_t>(index->second.AsInt64().value_or(0)));
+  details["index"] = at;
+  return Refuse("SchemaInvalid", "chunks[" + std::to_string(at) + "]: " + error.message(), std::move(details));
+}
+
+// TRIP-C-22: the chunks are written as the next generation, which no search names yet; then one conditional
+// write makes it the one that is searched.
+class Ingestion {
+ public:
+  explicit Ingestion(const CommandContext& context)
+      : context_(context), application_(context.application), id_(TextOf(context.input, "id")) {}
+
+  Result<CommandAnswer> Run() {
+    // Two ingestions of one policy would write into one generation.
+    std::lock_guard lock(*MutexOf(id_));
+    HF_TRY(Record policy, application_.Get(Caller(), "Policy", Item{{"id", id_}}));
+    Item fields = policy.Fields();
+    auto active = fields.Get("active_generation");
+    int64_t before = active ? active->AsInt64().value_or(0) : 0;
+    generation_ = before + 1;
+    Item step = context_.input;
+    step.Remove("chunks");
+    step.Set("generation", generation_);
+    // What would be refused at the end is refused now.
+    HF_TRY(CommandAnswer may, application_.Run(Caller(), "policy.mayIngest", step));
+    // What an ingestion that broke off has left.
+    HF_TRY(int64_t left, DeleteChunks(&application_, id_, before));
+    static_cast<void>(left);
+    Status written = WriteChunks();
+    if (!written) {
+      auto gone = DeleteChunks(&application_, id_, before);
+      if (!gone) return gone.error();
+      return written.error();
+    }
+    step.Set("total_chunks", ListOf(context_.input, "chunks").size());
+    return application_.Run(Caller(), "policy.activate", step);
+  }
+
+ private:
+  static std::shared_ptr<std::mutex> MutexOf(const std::string& policy) {
+    static std::mutex mu;
+    static std::map<std::string, std::weak_ptr<std::mutex>> mutexes;
+    std::lock_guard lock(mu);
+    auto held = mutexes[policy].lock();
+    if (held == nullptr) mutexes[policy] = held = std::make_shared<std::mutex>();
+    return held;
+  }
+
+  Status WriteChunks() {
+    constexpr size_t kAtOnce = 25;
+    std::vector<AttributeValue> chunks = ListOf(context_.input, "chunks");
+    for (size_t begin = 0; begin < chunks.size(); begin += kAtOnce) {
+      std::vector<Entry> entries;
+      for (size_t i = begin; i < std::min(chunks.size(), begin + kAtOnce); ++i) {
+        Entry entry;
+        entry.entity = "PolicyChunk";
+        AttributeMap fields = chunks[i].AsMap();
+        for (const char* managed : {"policy_id", "generation"}) {
+          if (fields.count(managed) > 0)
+            return Refuse("SchemaInvalid", "chunks[" + std::to_string(i) + "]: " + managed + " is set by the policy");
+        }
+        fields["policy_id"] = id_;
+        fields["generation"] = generation_;
+        entry.fields = Item(fields);
+        entries.push_back(std::move(entry));
+      }
+      auto written = application_.Transact(Caller(), entries);
+      if (!written) return BadChunk(written.error(), begin);
+    }
+    return Ok{};
+  }
+
+  const CommandContext& context_;
+  Application& application_;
+  const std::string id_;
+  int64_t generation_ = 0;
+};
+
+// TRIP-C-26: TRIP-A-01 as a command.
+Result<CommandAnswer> Search(const CommandContext& context) {
+  HF_TRY(Answer found, context.application.Ask(context.caller, "TRIP-A-01", context.input, {}));
+  std::vector<AttributeValue> chunks;
+  for (size_t i = 0; i < found.records.size(); ++i) {
+    AttributeMap chunk = found.records[i].Fields().ToMap();
+    chunk["similarity"] = AttributeValue::Number(found.similarities[i]);
+    chunks.push_back(AttributeValue::Map(std::move(chunk)));
+  }
+  CommandAnswer answer;
+  answer.result = Item{{"count", chunks.size()}, {"chunks", AttributeValue::List(std::move(chunks))}};
+  return answer;
+}
+
+}  // namespace
+
+void AddTripCommands(PostToConnection post, CommandLibrary* library) {
+  library->functions["trip.plan_problems"] = PlanProblems;
+  library->functions["trip.pick_options"] = PickOptions;
+  library->handlers["trip.ws.heartbeat"] = [post](const CommandContext& context) {
+    return Heartbeat(post, context);
+  };
+  library->handlers["trip.booking.present"] = [post](const CommandContext& context) {
+    return Present(post, context);
+  };
+  library->handlers["trip.policy.ingest"] = [](const CommandContext& context) { return Ingestion(context).Run(); };
+  library->handlers["trip.policy.cleanup"] = Cleanup;
+  library->handlers["trip.policy.search"] = Search;
+}
+
+}  // namespace holdfast::apps
