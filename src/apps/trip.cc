@@ -144,8 +144,9 @@ Result<CommandAnswer> Heartbeat(const PostToConnection& post, const CommandConte
 
 // --- policies ---
 
-// Deletes those chunks of a policy that are not of the generation to keep; 0 keeps none.
-Result<int64_t> DeleteChunks(Application* application, const std::string& policy_id, int64_t keep) {
+// Deletes the chunks of a policy: those of one generation, or all.
+Result<int64_t> DeleteChunks(Application* application, const std::string& policy_id,
+                             std::optional<int64_t> only) {
   int64_t deleted = 0;
   PageRequest page;
   page.limit = 200;
@@ -155,7 +156,7 @@ Result<int64_t> DeleteChunks(Application* application, const std::string& policy
     for (const Record& record : answer.records) {
       Item fields = record.Fields();
       auto generation = fields.Get("generation");
-      if (keep > 0 && generation && generation->AsInt64() == keep) continue;
+      if (only && (!generation || generation->AsInt64() != only)) continue;
       Item key{{"policy_id", policy_id}, {"id", TextOf(fields, "id")}};
       Status gone = application->Delete(Caller(), "PolicyChunk", key);
       if (!gone && model::RefusalName(gone.error()) != "NotFound") return gone.error();
@@ -181,9 +182,9 @@ Result<CommandAnswer> Cleanup(const CommandContext& context) {
     Item fields = record.Fields();
     auto at = model::ParseInstant(TextOf(fields, "due_at"));
     if (at && *at > context.now_millis) continue;
-    auto keep = fields.Get("keep_generation");
+    auto only = fields.Get("generation");
     HF_TRY(int64_t gone, DeleteChunks(&context.application, TextOf(fields, "policy_id"),
-                                      keep ? keep->AsInt64().value_or(0) : 0));
+                                      only ? only->AsInt64() : std::nullopt));
     deleted += gone;
     Status done = context.application.Delete(Caller(), "PolicyCleanup",
                                              Item{{"policy_id", TextOf(fields, "policy_id")},
@@ -219,21 +220,18 @@ class Ingestion {
     std::lock_guard lock(*MutexOf(id_));
     HF_TRY(Record policy, application_.Get(Caller(), "Policy", Item{{"id", id_}}));
     Item fields = policy.Fields();
-    auto active = fields.Get("active_generation");
-    int64_t before = active ? active->AsInt64().value_or(0) : 0;
-    generation_ = before + 1;
+    // A number that no other set of chunks ever had.
+    auto last = fields.Get("last_generation");
+    generation_ = (last ? last->AsInt64().value_or(0) : 0) + 1;
     Item step = context_.input;
     step.Remove("chunks");
     step.Set("generation", generation_);
     // What would be refused at the end is refused now.
     HF_TRY(CommandAnswer may, application_.Run(Caller(), "policy.mayIngest", step));
     // What an ingestion that broke off has left.
-    HF_TRY(int64_t left, DeleteChunks(&application_, id_, before));
-    static_cast<void>(left);
-    Status written = WriteChunks();
-    if (!written) {
-      auto gone = DeleteChunks(&application_, id_, before);
-      if (!gone) return gone.error();
+    if (auto left = DeleteChunks(&application_, id_, generation_); !left) return left.error();
+    if (Status written = WriteChunks(); !written) {
+      if (auto gone = DeleteChunks(&application_, id_, generation_); !gone) return gone.error();
       return written.error();
     }
     step.Set("total_chunks", ListOf(context_.input, "chunks").size());

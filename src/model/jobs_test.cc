@@ -67,7 +67,8 @@ ModelPtr Load(std::string_view from = {}, std::string_view to = {}) {
 class JobsTest : public testing::Test {
  protected:
   JobsTest() {
-    database_ = *Database::Open({});
+    // The items are of a fixed day and long expired: the sweeper would take them while a slow test runs.
+    database_ = *Database::Open({.ttl_sweep_millis = 3'600'000});
     store_ = EmbeddedStore(database_.get());
     Apply(Load());
     std::filesystem::remove(file_);

@@ -226,10 +226,10 @@ Status Running::WriteOne(const WriteStep& step, Scope* scope) {
     }
     case WriteStep::Form::kPatch: {
       const Found& found = found_.find(step.read)->second;
-      if (!found.stored)
-        return NotFound(*found.read->entity,
-                        found.absent_key ? IdOf(*found.read->entity, *found.absent_key) : step.read);
-      return WriteChange(step, found, scope);
+      if (found.stored) return WriteChange(step, found, scope);
+      const Entity& entity = *found.read->entity;
+      Item known = Record(&entity, found.absent_key.value_or(Item())).Fields();
+      return NotFound(entity, IdOf(entity, known));
     }
     case WriteStep::Form::kSave: return WriteSave(step, scope);
     case WriteStep::Form::kDelete: return WriteDelete(step, scope);

@@ -51,7 +51,7 @@ class World {
       if (!opened) return Fail(opened.error());
       store_ = *std::move(opened);
     } else {
-      auto database = Database::Open({});
+      auto database = Database::Open({.ttl_sweep_millis = 3'600'000});  // by the system's clock much has expired
       if (!database) return Fail(database.error());
       database_ = *std::move(database);
       store_ = EmbeddedStore(database_.get());
