@@ -83,27 +83,17 @@ void Graph::Insert(Slot slot, SearchScratch* scratch) {
   auto top = static_cast<uint32_t>(entry >> 32);
   Candidate at{Distance(query, slots_->row(first)), first};
   for (uint32_t level = top; level > row.level; --level) at = Descend(query, at, level);
-  for (uint32_t level = std::min(top, row.level) + 1; level-- > 0;) {
+  std::vector<std::vector<Slot>> chosen(std::min(top, row.level) + 1);  // per level
+  for (auto level = static_cast<uint32_t>(chosen.size()); level-- > 0;) {
     SearchLevel(
         query, at, level, {.ef = ef_construction_}, [](const SlotRow&) { return true; }, scratch);
-    std::vector<Candidate> candidates = scratch->nearest;
-    std::erase_if(candidates, [slot](const Candidate& candidate) { return candidate.slot == slot; });
-    if (candidates.empty()) continue;
-    at = *std::min_element(candidates.begin(), candidates.end());
-    std::vector<Slot> chosen = Choose(std::move(candidates), slots_->m());
-    {
-      // Another insertion may already have met this slot on a higher level and linked it.
-      base::MutexLock lock(&Stripe(slot));
-      Links* own = slots_->links(slot, level);
-      uint32_t count = own[0].load(std::memory_order_relaxed);
-      std::vector<Slot> merged = chosen;
-      for (uint32_t i = 1; i <= count && merged.size() < slots_->link_max(level); ++i) {
-        Slot linked = own[i].load(std::memory_order_relaxed);
-        if (std::find(merged.begin(), merged.end(), linked) == merged.end()) merged.push_back(linked);
-      }
-      Write(own, merged);
-    }
-    for (Slot other : chosen) Link(other, slot, Distance(query, slots_->row(other)), level);
+    at = *std::min_element(scratch->nearest.begin(), scratch->nearest.end());
+    chosen[level] = Choose(scratch->nearest, slots_->m());
+    Write(slots_->links(slot, level), chosen[level]);
+  }
+  // Only now may others meet it: whoever comes down to it from an upper level goes on from there.
+  for (uint32_t level = 0; level < chosen.size(); ++level) {
+    for (Slot other : chosen[level]) Link(other, slot, Distance(query, slots_->row(other)), level);
   }
   if (raises) {
     SetEntry(slot, row.level);

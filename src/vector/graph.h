@@ -7,10 +7,10 @@
 //   graph.Remove(nodes, is_dead, threads);                         // while nobody inserts
 //
 // Invariants:
-//  1. A slot's own links are written before any link to it is.
+//  1. A slot's own links are written, on all its levels, before any link to it is.
 //  2. Every link leads to a slot that is in the graph, or was when the search that follows it began: slots
 //     are freed only after such searches have ended (index.h).
-//  3. Lists change under their stripe's lock; readers take none.
+//  3. Lists that others may meet change under their stripe's lock; readers take none.
 //
 // Distances are of codes throughout: good enough to walk by, settled by floats in the end (index.h).
 #pragma once

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "vector/snapshot.h"
 
@@ -53,8 +55,8 @@ class Fixture {
     index.Remove(++number, key);
     model.erase(key);
   }
-  void Settle() {
-    while (index.Tend(number, 2)) {
+  void Settle(int threads = 2) {
+    while (index.Tend(number, threads)) {
     }
   }
 
@@ -333,8 +335,7 @@ TEST(Index, EveryKernelGivesTheSameRanks) {
   for (const Kernels* kernels : AvailableKernels()) {
     Fixture fixture({.dimensions = 200, .kernels = kernels, .graph_min = 300});
     for (size_t i = 0; i < 1000; ++i) fixture.Put(KeyOf(i), {fixture.RandomVector(), "", {}});
-    while (fixture.index.Tend(fixture.number, 1)) {
-    }
+    fixture.Settle(1);
     ranks.emplace_back();
     for (int i = 0; i < 50; ++i) {
       std::vector<float> wanted = fixture.RandomVector();
@@ -484,6 +485,48 @@ TEST(Snapshot, DamageIsNoticed) {
 }
 
 // --- at the same time ---
+
+// Kernels that do something else now and then while they compare, but not while they do that.
+std::function<void()> between_comparisons;
+int32_t InterruptedDot(const int8_t* a, const int8_t* b, size_t bytes) {
+  constexpr size_t kEvery = 101;  // comparisons
+  static size_t count = 0;
+  if (between_comparisons && ++count % kEvery == 0) {
+    std::function<void()> interruption = std::exchange(between_comparisons, nullptr);
+    interruption();
+    between_comparisons = std::move(interruption);
+  }
+  return BestKernels().dot_i8(a, b, bytes);
+}
+
+// However far the keeper has come, what it leaves alone must be found: a vector that is half in the graph
+// must not be a dead end.
+TEST(Index, SearchesInTheMidstOfTendingFindWhatStays) {
+  Kernels interrupted = BestKernels();
+  interrupted.dot_i8 = InterruptedDot;
+  Fixture fixture({.ef_construction = 50, .kernels = &interrupted, .graph_min = 40});
+  std::vector<std::vector<float>> fixed;
+  for (size_t i = 0; i < 50; ++i) {
+    fixed.push_back(fixture.RandomVector());
+    fixture.Put("fixed" + std::to_string(i), {fixed.back(), "", {}});
+  }
+  fixture.Settle(1);
+  size_t searches = 0, missed = 0;
+  auto search = [&] {
+    size_t i = searches++ % fixed.size();
+    auto hits = fixture.index.Search({.vector = fixed[i].data(), .k = 5, .partition = "", .filters = {}});
+    missed += hits.empty() || hits[0].key != "fixed" + std::to_string(i) ? 1 : 0;
+  };
+  for (size_t i = 0; i < 1000; ++i) {
+    fixture.Put(KeyOf(i % 300), {fixture.RandomVector(), "", {}});
+    if (i % 100 != 99) continue;
+    between_comparisons = search;
+    fixture.Settle(1);
+    between_comparisons = nullptr;
+  }
+  EXPECT_GT(searches, 1000u);
+  EXPECT_EQ(missed, 0u);
+}
 
 // Searches while others write, while the graph grows and is consolidated. Each reader knows what it must
 // find: keys that never change. Meant for the thread sanitizer as much as for what it asserts.
