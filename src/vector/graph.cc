@@ -102,35 +102,36 @@ void Graph::Insert(Slot slot, SearchScratch* scratch) {
 }
 
 void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead, int threads) {
-  auto relink = [&](Slot slot, uint32_t level) {
+  auto relink = [&](Slot slot, uint32_t level, Visited* met) {
     Links* list = slots_->links(slot, level);
-    uint32_t count = list[0].load(std::memory_order_relaxed);
-    std::vector<Slot> kept, around;
-    for (uint32_t i = 1; i <= count; ++i) {
-      Slot linked = list[i].load(std::memory_order_relaxed);
-      if (!is_dead(linked)) {
-        kept.push_back(linked);
-        continue;
+    std::vector<Slot> kept, gone;
+    met->Clear();
+    met->Insert(slot);
+    auto meet = [&](const Links* links) {
+      uint32_t count = links[0].load(std::memory_order_relaxed);
+      for (uint32_t i = 1; i <= count; ++i) {
+        Slot other = links[i].load(std::memory_order_relaxed);
+        if (met->Insert(other)) (is_dead(other) ? gone : kept).push_back(other);
       }
-      const Links* beyond = slots_->links(linked, level);
-      uint32_t beyond_count = beyond[0].load(std::memory_order_relaxed);
-      for (uint32_t k = 1; k <= beyond_count; ++k) {
-        Slot candidate = beyond[k].load(std::memory_order_relaxed);
-        if (candidate != slot && !is_dead(candidate)) around.push_back(candidate);
-      }
+    };
+    meet(list);
+    if (gone.empty()) return;
+    // Where most are dead, so are those beyond: on past them, or what is left falls apart.
+    const size_t own = gone.size();
+    for (size_t i = 0; i < own || (i < gone.size() && kept.size() < slots_->link_max(level)); ++i) {
+      meet(slots_->links(gone[i], level));
     }
-    if (kept.size() == count) return;
-    kept.insert(kept.end(), around.begin(), around.end());
-    std::sort(kept.begin(), kept.end());
-    kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
     CodedQuery base = CodedQuery::Of(slots_->row(slot));
     std::vector<Candidate> candidates;
     for (Slot linked : kept) candidates.push_back({Distance(base, slots_->row(linked)), linked});
     Write(list, Choose(std::move(candidates), slots_->link_max(level)));
   };
-  ForEach(nodes.size(), threads, [&](int, size_t i) {
+  std::vector<Visited> met(static_cast<size_t>(std::max(threads, 1)));
+  ForEach(nodes.size(), threads, [&](int thread, size_t i) {
     if (is_dead(nodes[i])) return;
-    for (uint32_t level = 0; level <= slots_->row(nodes[i]).level; ++level) relink(nodes[i], level);
+    for (uint32_t level = 0; level <= slots_->row(nodes[i]).level; ++level) {
+      relink(nodes[i], level, &met[static_cast<size_t>(thread)]);
+    }
   });
   Slot entry = kNoSlot;
   for (Slot slot : nodes) {
