@@ -1,5 +1,6 @@
 #include "base/base64.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -61,6 +62,23 @@ bool DecodeBase64(std::string_view text, std::string* out) {
     if (last && padding > 0 && (bits & ((1u << (8 * padding)) - 1)) != 0) return out->resize(start), false;
   }
   return true;
+}
+
+std::string Base64Url(ByteView bytes) {
+  std::string text = Base64(bytes);
+  std::replace(text.begin(), text.end(), '+', '-');
+  std::replace(text.begin(), text.end(), '/', '_');
+  while (text.ends_with('=')) text.pop_back();
+  return text;
+}
+
+bool DecodeBase64Url(std::string_view text, std::string* out) {
+  if (text.find_first_of("+/=") != std::string_view::npos) return false;
+  std::string standard(text);
+  std::replace(standard.begin(), standard.end(), '-', '+');
+  std::replace(standard.begin(), standard.end(), '_', '/');
+  standard.append((4 - text.size() % 4) % 4, '=');
+  return DecodeBase64(standard, out);
 }
 
 }  // namespace holdfast::base

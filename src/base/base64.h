@@ -1,4 +1,5 @@
-// Base64 as the DynamoDB protocol uses it: the standard alphabet with padding.
+// Base64 as the DynamoDB protocol uses it, the standard alphabet with padding, and as URLs and tokens do:
+// another alphabet without.
 #pragma once
 
 #include <string>
@@ -17,5 +18,9 @@ inline std::string Base64(ByteView bytes) {
 // Appends the decoded bytes. Returns false, leaving `*out` alone, unless `text` is exactly what AppendBase64
 // gives: length a multiple of four, no stray characters, no bits beyond the last byte.
 bool DecodeBase64(std::string_view text, std::string* out);
+
+// RFC 4648, section 5: '-' and '_' instead of '+' and '/', without padding. Decoding is as strict.
+std::string Base64Url(ByteView bytes);
+bool DecodeBase64Url(std::string_view text, std::string* out);
 
 }  // namespace holdfast::base

@@ -34,5 +34,21 @@ TEST(Base64, RefusesEveryOtherSpellingAndLeavesTheOutputAlone) {
   }
 }
 
+// Tokens and cursors stand in URLs and headers; a second spelling of one would be a second token.
+TEST(Base64, TheFormForUrlsIsAsStrict) {
+  EXPECT_EQ(Base64Url("\xfb\xff\xfe"), "-__-");
+  EXPECT_EQ(Base64Url("fo"), "Zm8");
+  for (std::string_view bytes : {"", "f", "fo", "foo", "\xfb\xff"}) {
+    std::string decoded = "kept";
+    ASSERT_TRUE(DecodeBase64Url(Base64Url(bytes), &decoded));
+    EXPECT_EQ(decoded, "kept" + std::string(bytes));
+  }
+  for (std::string_view text : {"Zm8=", "Z", "Zg==", "Zh", "+__-", "-//-", "Zm 9", "Zm9v\n", "AAAAA"}) {
+    std::string decoded = "kept";
+    EXPECT_FALSE(DecodeBase64Url(text, &decoded)) << text;
+    EXPECT_EQ(decoded, "kept") << text;
+  }
+}
+
 }  // namespace
 }  // namespace holdfast::base

@@ -1,8 +1,11 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -36,6 +39,27 @@ Result<FileDescriptor> OpenDirectoryOf(const std::string& path) {
   FileDescriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!opened) return IoError("cannot open " + directory);
   return opened;
+}
+
+Result<FileDescriptor> LockDirectoryOf(const std::string& path) {
+  HF_TRY(FileDescriptor directory, OpenDirectoryOf(path));
+  if (::flock(directory.get(), LOCK_EX) != 0) return IoError("cannot lock the directory of " + path);
+  return directory;
+}
+
+Result<std::string> ReadPrivateFile(const std::string& path, size_t bytes_max) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0) return IoError("cannot read the key file " + path);
+  if (!S_ISREG(status.st_mode)) return Error(ErrorCode::kIo, "the key file " + path + " is no regular file");
+  if ((status.st_mode & 077) != 0) {
+    return Error(ErrorCode::kAccessDenied,
+                 "others than its owner may use the key file " + path + "; `chmod 600` makes it private");
+  }
+  std::string text(std::min(static_cast<size_t>(status.st_size), bytes_max), '\0');
+  if (::pread(file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
+    return IoError("cannot read the key file " + path);
+  return text;
 }
 
 Status ReplaceFile(const std::string& path, ByteView bytes, mode_t mode) {

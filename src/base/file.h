@@ -32,6 +32,12 @@ class FileDescriptor {
 // The directory that `path` is in, open for locking and syncing.
 Result<FileDescriptor> OpenDirectoryOf(const std::string& path);
 
+// The same, locked: whoever else changes files there in this way waits until it is closed.
+Result<FileDescriptor> LockDirectoryOf(const std::string& path);
+
+// A key file, of which at most `bytes_max` are read. kAccessDenied: others than its owner may use it.
+Result<std::string> ReadPrivateFile(const std::string& path, size_t bytes_max);
+
 // Writes the file anew, through `path`.new. A power cut leaves the old bytes or the new ones, never a
 // mixture; after the return it is the new ones.
 Status ReplaceFile(const std::string& path, ByteView bytes, mode_t mode);

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLockFile = "holdfast.lock";
 constexpr const char* kFormatFile = "FORMAT";
+constexpr const char* kIssuerKeyFile = "issuer.pem";  // a token may be made before the store
 constexpr const char* kFormatPrefix = "holdfast store, format ";
 
 std::string HolderOf(const fs::path& lock_file) {
@@ -65,7 +66,7 @@ bool HoldsNoData(const fs::path& directory) {
   std::error_code failed;
   for (const auto& entry : fs::directory_iterator(directory, failed)) {
     std::string name = entry.path().filename();
-    bool harmless = name == kLockFile || name == "LOCK" || name == "IDENTITY" ||
+    bool harmless = name == kLockFile || name == kIssuerKeyFile || name == "LOCK" || name == "IDENTITY" ||
                     name.starts_with("MANIFEST-") || name.ends_with(".dbtmp");
     if (!harmless) return false;
   }

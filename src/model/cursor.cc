@@ -4,8 +4,6 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include <algorithm>
-
 #include "auth/hmac.h"
 #include "base/base64.h"
 #include "base/check.h"
@@ -92,20 +90,13 @@ std::string CursorCodec::Encode(const Position& position, std::string_view bound
   if (position.skip > 0) number("n", position.skip);
   writer.EndMap();
   std::string payload = writer.TakeMap();
-  std::string text = base::Base64(Signature(payload, bound_to) + payload);
-  std::replace(text.begin(), text.end(), '+', '-');
-  std::replace(text.begin(), text.end(), '/', '_');
-  while (text.ends_with('=')) text.pop_back();
-  return text;
+  return base::Base64Url(Signature(payload, bound_to) + payload);
 }
 
 Result<Position> CursorCodec::Decode(std::string_view cursor, std::string_view bound_to) const {
-  std::string text(cursor);
-  std::replace(text.begin(), text.end(), '-', '+');
-  std::replace(text.begin(), text.end(), '_', '/');
-  while (text.size() % 4 != 0) text.push_back('=');
   std::string bytes;
-  if (cursor.size() > kCursorBytesMax || !base::DecodeBase64(text, &bytes) || bytes.size() <= kSignatureBytes)
+  if (cursor.size() > kCursorBytesMax || !base::DecodeBase64Url(cursor, &bytes) ||
+      bytes.size() <= kSignatureBytes)
     return BadCursor();
   std::string payload = bytes.substr(kSignatureBytes);
   std::string expected = Signature(payload, bound_to);

@@ -1,10 +1,7 @@
 #include "holdfast/master_keys.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/rand.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,23 +34,6 @@ Status AddVersion(MasterKeys* keys) {
   keys->versions.push_back(version);
   keys->current = static_cast<int>(keys->versions.size());
   return Ok{};
-}
-
-Result<simdjson::padded_string> ReadPrivateFile(const std::string& path) {
-  base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status {};
-  if (!file || ::fstat(file.get(), &status) != 0) return base::IoError("cannot read the key file " + path);
-  if (!S_ISREG(status.st_mode)) return Error(ErrorCode::kIo, "the key file " + path + " is no regular file");
-  if ((status.st_mode & 077) != 0) {
-    return Error(ErrorCode::kAccessDenied,
-                 "others than its owner may use the key file " + path + "; `chmod 600` makes it private");
-  }
-  size_t size = std::min(static_cast<size_t>(status.st_size), kFileBytesMax);
-  simdjson::padded_string text(size);
-  if (::pread(file.get(), text.data(), size, 0) != static_cast<ssize_t>(size)) {
-    return base::IoError("cannot read the key file " + path);
-  }
-  return text;
 }
 
 // Wipes the text behind a view of the parser's own, writable, memory.
@@ -134,8 +114,7 @@ Status Save(const MasterKeys& keys, const std::string& path) {
 // Read, change and write as one, whoever else is changing a key file there.
 Result<MasterKeys> Change(const std::string& path, const std::function<Result<MasterKeys>()>& read,
                           const std::function<Status(MasterKeys*)>& change) {
-  HF_TRY(base::FileDescriptor directory, base::OpenDirectoryOf(path));
-  if (::flock(directory.get(), LOCK_EX) != 0) return base::IoError("cannot lock the directory of " + path);
+  HF_TRY(base::FileDescriptor directory, base::LockDirectoryOf(path));
   HF_TRY(MasterKeys keys, read());
   HF_CHECK_OK(change(&keys));
   HF_CHECK_OK(Save(keys, path));
@@ -167,7 +146,9 @@ Result<MasterKeys> MasterKeys::Create(const std::string& path) {
 }
 
 Result<MasterKeys> MasterKeys::Load(const std::string& path) {
-  HF_TRY(simdjson::padded_string text, ReadPrivateFile(path));
+  HF_TRY(std::string file, base::ReadPrivateFile(path, kFileBytesMax));
+  simdjson::padded_string text(file);
+  Wipe(file);
   Result<MasterKeys> keys = Parse(text, path);
   Wipe(text);
   return keys;
