@@ -1,4 +1,4 @@
-// HMAC-SHA-256, which proves to whoever shares a secret that a text is unchanged.
+// SHA-256, and HMAC with it, which proves to whoever shares a secret that a text is unchanged.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace holdfast::auth {
 
-// 32 bytes.
+// 32 bytes each.
+std::string Sha256(std::string_view text);
 std::string HmacSha256(std::string_view key, std::string_view text);
 // In lower case.
 std::string Hex(std::string_view bytes);

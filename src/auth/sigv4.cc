@@ -1,7 +1,6 @@
 #include "auth/sigv4.h"
 
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <ctime>
@@ -21,13 +20,6 @@ constexpr int64_t kSkewSecondsMax = 15 * 60;
 constexpr int64_t kPresignedSecondsMax = 7 * 24 * 3600;
 
 using Digest = std::string;  // 32 bytes
-
-Digest Sha256(std::string_view text) {
-  Digest digest(SHA256_DIGEST_LENGTH, '\0');
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(),
-         reinterpret_cast<unsigned char*>(digest.data()));
-  return digest;
-}
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
