@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <future>
 #include <map>
 #include <thread>
 
@@ -36,9 +37,11 @@ class Transfer {
     set(CURLOPT_URL, request_.url.c_str());
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-    set(CURLOPT_POST, 1L);
-    set(CURLOPT_POSTFIELDS, request_.body->data());
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body->size()));
+    if (request_.body != nullptr) {
+      set(CURLOPT_POST, 1L);
+      set(CURLOPT_POSTFIELDS, request_.body->data());
+      set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body->size()));
+    }
     set(CURLOPT_HTTPHEADER, headers_);
     set(CURLOPT_WRITEFUNCTION, &Transfer::Receive);
     set(CURLOPT_WRITEDATA, this);
@@ -227,8 +230,19 @@ class HttpClient::Loop {
 HttpClient::HttpClient(const HttpClientOptions& options) : loop_(std::make_unique<Loop>(options)) {}
 HttpClient::~HttpClient() = default;
 
-void HttpClient::Post(Prepare prepare, Done done, int64_t pause_millis) {
+void HttpClient::Send(Prepare prepare, Done done, int64_t pause_millis) {
   loop_->Add(std::move(prepare), std::move(done), pause_millis);
+}
+
+Result<std::string> FetchText(const std::string& url) {
+  std::promise<Result<HttpAnswer>> answered;
+  HttpClient client({.connections = 1, .request_timeout_millis = 5000, .answer_bytes_max = 1 << 20});
+  client.Send([&] { return HttpRequest{.url = url}; },
+              [&](Result<HttpAnswer> answer) { answered.set_value(std::move(answer)); });
+  HF_TRY(HttpAnswer answer, answered.get_future().get());
+  if (answer.status != 200)
+    return Error(ErrorCode::kIo, url + " answered with status " + std::to_string(answer.status));
+  return std::move(answer.body);
 }
 
 Result<Address> ParseAddress(const std::string& url) {

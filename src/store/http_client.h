@@ -1,4 +1,4 @@
-// HTTP/1.1 as a client: POST requests over connections that stay open, all on one thread of its own.
+// HTTP/1.1 as a client: requests over connections that stay open, all on one thread of its own.
 //
 // libcurl's multi interface does the waiting, so a request costs a handle and no thread; pauses before a
 // request are taken there as well. docs/adr/0017-libcurl-on-one-thread.md says why.
@@ -26,8 +26,8 @@ struct HttpClientOptions {
 
 struct HttpRequest {
   std::string url;
-  std::vector<std::string> headers;  // "Name: value"
-  std::shared_ptr<const std::string> body;
+  std::vector<std::string> headers;         // "Name: value"
+  std::shared_ptr<const std::string> body;  // null: a GET, otherwise a POST
 };
 
 struct HttpAnswer {
@@ -46,12 +46,16 @@ class HttpClient {
   explicit HttpClient(const HttpClientOptions& options);
   ~HttpClient();
 
-  void Post(Prepare prepare, Done done, int64_t pause_millis = 0);
+  void Send(Prepare prepare, Done done, int64_t pause_millis = 0);
 
  private:
   class Loop;
   const std::unique_ptr<Loop> loop_;
 };
+
+// The body of what a GET of the URL gives, in at most five seconds and a megabyte. kIo: there was no answer,
+// or one of another status than 200. Redirections are not followed.
+Result<std::string> FetchText(const std::string& url);
 
 // The parts of an address that a signature covers.
 struct Address {

@@ -107,7 +107,7 @@ class Remote final : public Store {
     Try(std::make_shared<Call>(Call{operation, std::move(shared_body), std::move(done)}), 0);
   }
   void Try(const std::shared_ptr<Call>& call, int64_t pause_millis) {
-    client_.Post([this, call] { return Signed(*call); },
+    client_.Send([this, call] { return Signed(*call); },
                  [this, call](Result<HttpAnswer> answer) { Judge(call, std::move(answer)); }, pause_millis);
   }
   void Judge(const std::shared_ptr<Call>& call, Result<HttpAnswer> answer) {

@@ -14,6 +14,7 @@
 
 #include "base/check.h"
 #include "base/mutex.h"
+#include "store/http_client.h"
 
 namespace holdfast::store {
 namespace {
@@ -75,7 +76,8 @@ class ScriptedServer {
       if (count <= 0) return false;
       request.append(bytes, static_cast<size_t>(count));
       size_t end = request.find("\r\n\r\n"), length = request.find("Content-Length: ");
-      if (end != std::string::npos && length < end) whole = end + 4 + std::stoul(request.substr(length + 16));
+      if (end == std::string::npos) continue;
+      whole = end + 4 + (length < end ? std::stoul(request.substr(length + 16)) : 0);
     }
     Answer answer;
     {
@@ -144,6 +146,25 @@ class RemoteStoreTest : public testing::Test {
   RemoteOptions options_;
   std::unique_ptr<Store> store_;
 };
+
+// Key sets of token issuers are fetched so: whatever is not the document itself must be an error.
+TEST(FetchTextTest, GivesTheBodyOfAGoodAnswerAlone) {
+  ScriptedServer server;
+  server.Script({{.body = "keys"},
+                 {.status = 302, .body = "elsewhere"},
+                 {.status = 404},
+                 {.manner = Answer::kClose},
+                 {.body = std::string((1 << 20) + 1, 'x')}});
+  Result<std::string> text = FetchText(server.url() + "/jwks.json");
+  ASSERT_TRUE(text) << text.error().ToString();
+  EXPECT_EQ(*text, "keys");
+  EXPECT_TRUE(server.requests()[0].starts_with("GET /jwks.json HTTP/1.1\r\n"));
+  EXPECT_THAT(FetchText(server.url()).error().message(), HasSubstr("answered with status 302"));
+  EXPECT_THAT(FetchText(server.url()).error().message(), HasSubstr("answered with status 404"));
+  EXPECT_EQ(FetchText(server.url()).error().code(), ErrorCode::kIo);
+  EXPECT_EQ(FetchText(server.url()).error().code(), ErrorCode::kLimitExceeded);
+  EXPECT_EQ(FetchText("file:///etc/hostname").error().code(), ErrorCode::kIo);
+}
 
 TEST_F(RemoteStoreTest, WhatMayPassIsTriedAgain) {
   for (const Answer& setback :
