@@ -79,7 +79,12 @@ Result<std::vector<std::string>> FlagsFromFile(const std::string& path,
                  ")");
     }
     if (entry.second.IsSequence()) {
-      for (const auto& element : entry.second) flags.push_back(AsFlag(name, element.as<std::string>()));
+      for (const auto& element : entry.second) {
+        if (!element.IsScalar() && !(element.IsMap() && name == "issuers"))
+          return bad("\"" + name + "\" is a list of values (line " + std::to_string(element.Mark().line + 1) +
+                     ")");
+        flags.push_back(AsFlag(name, element.IsScalar() ? element.as<std::string>() : YAML::Dump(element)));
+      }
     } else if (entry.second.IsScalar()) {
       flags.push_back(AsFlag(name, entry.second.as<std::string>()));
     } else {
@@ -107,6 +112,7 @@ Status CheckServeConfig(const ServeConfig& config) {
   if (config.store_kind != "dynamodb" && !config.endpoint.empty()) {
     return bad("--endpoint is used with --store dynamodb only");
   }
+  HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");
   }

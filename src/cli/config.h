@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/serve_models.h"
+#include "cli/token_flags.h"
 #include "holdfast/options.h"
 #include "holdfast/result.h"
 #include "wire/dynamodb_protocol.h"
@@ -24,6 +25,7 @@ struct ServeConfig {
   std::string log_level = "info";
   int64_t drain_seconds = 10;
   ModelsConfig models;
+  TokenFlags tokens;
   std::string store_kind = "embedded";  // or "dynamodb": the tables are at `endpoint`
   std::string endpoint;
 };

@@ -12,6 +12,7 @@
 #include "cli/model_command.h"
 #include "cli/search.h"
 #include "cli/serve.h"
+#include "cli/token.h"
 #include "cli/verify.h"
 #include "cli/version.h"
 
@@ -81,6 +82,7 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
                    "none: any well-formed signature passes; sigv4: signatures are verified")
       ->capture_default_str();
   serve->add_option("--credentials", config->credentials_file, "JSON file of access keys, for --auth sigv4");
+  AddTokenFlags(serve, &config->tokens);
   serve->add_flag("--insecure", config->insecure, "Listen beyond loopback without authentication");
   serve->add_option("--tls-cert", config->http.tls_certificate, "Certificate chain (PEM): serve HTTPS");
   serve->add_option("--tls-key", config->http.tls_key, "Its private key (PEM)");
@@ -190,6 +192,7 @@ int Main(int argc, char** argv) {
   AddEntityCommands(&app, &run);
   AddDemoCommand(&app, &run);
   AddKeyCommands(&app, &run);
+  AddTokenCommand(&app, &run);
   AddCompletionCommand(&app, &run);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -99,6 +99,9 @@ int Serve(const ServeConfig& given) {
   if (config.models.demo) {
     if (Status loaded = LoadDemo(data->store.get(), *models); !loaded) return Fail(loaded.error());
   }
+  // What proves who sends a request to the REST and WebSocket interfaces.
+  auto tokens = OpenTokens(config.tokens, config.store.directory, config.models.demo, log);
+  if (!tokens) return Fail(tokens.error());
   engine::Engine* engine = data->engine.get();
   if (engine == nullptr) config.protocol.fronts = data->store->name();
 

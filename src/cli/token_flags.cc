@@ -1,0 +1,130 @@
+#include "cli/token_flags.h"
+
+#include <yaml-cpp/yaml.h>
+#include <CLI/CLI.hpp>
+
+#include <filesystem>
+#include <map>
+
+#include "auth/issuer.h"
+#include "base/clock.h"
+#include "store/http_client.h"
+
+namespace holdfast::cli {
+namespace {
+
+std::map<std::string, std::string*> NamesIn(auth::ClaimNames* claims) {
+  return {{"subject", &claims->subject},
+          {"role", &claims->role},
+          {"tenant", &claims->tenant},
+          {"audience", &claims->audience}};
+}
+
+// A text or a list of them. Throws what yaml-cpp throws.
+std::vector<std::string> Texts(const YAML::Node& node) {
+  if (node.IsScalar()) return {node.as<std::string>()};
+  return node.as<std::vector<std::string>>();
+}
+
+Status ReadMember(const std::string& name, const YAML::Node& value, auth::TrustedIssuer* issuer) {
+  if (name == "issuer") {
+    issuer->name = value.as<std::string>();
+  } else if (name == "jwks") {
+    issuer->key_set = value.as<std::string>();
+  } else if (name == "audience") {
+    issuer->audiences = Texts(value);
+  } else if (name == "roles") {
+    issuer->roles = Texts(value);
+  } else if (name == "claims") {
+    for (const auto& [claim, text] : value.as<std::map<std::string, std::string>>()) {
+      auto names = NamesIn(&issuer->claims);
+      if (!names.contains(claim) || text.empty())
+        return ValidationError("issuers: claims are subject, role, tenant and audience, not \"" + claim +
+                               "\"");
+      *names[claim] = text;
+    }
+  } else {
+    return ValidationError("issuers: there is no setting \"" + name +
+                           "\"; there are issuer, jwks, audience, claims and roles");
+  }
+  return Ok{};
+}
+
+Result<auth::TrustedIssuer> ReadIssuer(const std::string& text) {
+  auth::TrustedIssuer issuer;
+  try {
+    for (const auto& [name, value] : YAML::Load(text).as<std::map<std::string, YAML::Node>>())
+      HF_CHECK_OK(ReadMember(name, value, &issuer));
+  } catch (const YAML::Exception&) {
+    return ValidationError("issuers: expected {issuer: …, jwks: …, audience: …}, not " + text);
+  }
+  if (issuer.name.empty() || issuer.key_set.empty() || issuer.audiences.empty())
+    return ValidationError("issuers: each needs issuer, jwks and audience; " +
+                           (issuer.name.empty() ? "one has no issuer" : issuer.name + " lacks one"));
+  return issuer;
+}
+
+}  // namespace
+
+void AddTokenFlags(CLI::App* app, TokenFlags* flags) {
+  app->add_option(
+         "--issuer-key", flags->issuer_key,
+         "Key whose tokens (`holdfast token`) are accepted: a file, or none; issuer.pem beside the data "
+         "unless told")
+      ->type_name("FILE");
+  app->add_option("--jwks", flags->key_set,
+                  "Public keys of an issuer of bearer tokens (JWKS): a file or a URL");
+  app->add_option("--issuer", flags->issuer, "What its tokens must have as iss");
+  app->add_option("--audience", flags->audience, "What they must have as aud");
+  for (const auto& [name, claim] : NamesIn(&flags->claims)) {
+    app->add_option("--claim-" + name, *claim, "Claim that is the " + name + "; dots lead into maps")
+        ->capture_default_str();
+  }
+  app->add_option("--issuers", flags->issuers,
+                  "A further issuer: {issuer: …, jwks: …, audience: …}; in the config file a list of them")
+      ->take_all()
+      ->allow_extra_args(false);
+}
+
+Result<std::vector<auth::TrustedIssuer>> TrustedIssuers(const TokenFlags& flags) {
+  std::vector<auth::TrustedIssuer> issuers;
+  int given = !flags.key_set.empty() + !flags.issuer.empty() + !flags.audience.empty();
+  if (given != 0 && given != 3) return ValidationError("--jwks, --issuer and --audience go together");
+  auth::ClaimNames named = flags.claims, usual;
+  for (const auto& [name, claim] : NamesIn(&named)) {
+    if (claim->empty()) return ValidationError("--claim-" + name + " needs the name of a claim");
+    if (given == 0 && *claim != *NamesIn(&usual)[name])
+      return ValidationError("--claim-" + name + " is used with --jwks only");
+  }
+  if (given == 3) issuers.push_back({flags.issuer, {flags.audience}, flags.key_set, flags.claims});
+  for (const std::string& text : flags.issuers) {
+    HF_TRY(auth::TrustedIssuer issuer, ReadIssuer(text));
+    issuers.push_back(std::move(issuer));
+  }
+  return issuers;
+}
+
+std::string IssuerKeyPath(const std::string& given, const std::string& directory) {
+  if (!given.empty()) return given == "none" ? "" : given;
+  return directory.empty() ? "" : (std::filesystem::path(directory) / auth::kIssuerKeyFile).string();
+}
+
+Result<std::unique_ptr<auth::TokenVerifier>> OpenTokens(const TokenFlags& flags, const std::string& directory,
+                                                        bool make_key, const base::Log& log) {
+  auth::VerifierOptions options;
+  HF_TRY(options.issuers, TrustedIssuers(flags));
+  options.issuer_key = IssuerKeyPath(flags.issuer_key, directory);
+  if (make_key && !options.issuer_key.empty())
+    HF_CHECK_OK(auth::Issuer::LoadOrCreate(options.issuer_key).transform([](const auto&) { return Ok{}; }));
+  for (const auth::TrustedIssuer& issuer : options.issuers) {
+    if (issuer.key_set.starts_with("http://")) {
+      HF_LOG(log, kWarning, "keys of a token issuer come unencrypted: who sits between can make tokens",
+             {"issuer", issuer.name}, {"url", issuer.key_set});
+    }
+  }
+  options.fetch = &store::FetchText;
+  options.log = &log;
+  return auth::TokenVerifier::Make(std::move(options), base::SystemClock().NowSeconds());
+}
+
+}  // namespace holdfast::cli
