@@ -9,13 +9,14 @@ export class ApiError extends Error {
     this.status = status;
     this.details = body?.details;
     this.requestId = body?.requestId;
-    this.retryAfter = Number(headers?.get("Retry-After")) || 0;
+    this.retryAfter = Number(headers?.get("Retry-After") ?? body?.details?.retry_after) || 0;
   }
 }
 
 function decode(token) {
   const part = token.split(".")[1];
-  if (!part || token.split(".").length !== 3) throw new Error("A token has three parts joined by dots; this one has not.");
+  if (!part || token.split(".").length !== 3)
+    throw new Error("A token has three parts joined by dots; this one has not.");
   try {
     const bytes = Uint8Array.from(atob(part.replace(/-/g, "+").replace(/_/g, "/")), (c) => c.charCodeAt(0));
     return JSON.parse(new TextDecoder().decode(bytes));
@@ -25,7 +26,11 @@ function decode(token) {
 }
 
 export const session = {
-  token: null, subject: "", role: "", expires: null, models: [],
+  token: null,
+  subject: "",
+  role: "",
+  expires: null,
+  models: [],
   onend: () => {},
   async start(token) {
     const claims = decode(token);
@@ -59,14 +64,21 @@ export const session = {
 export async function request(method, path, {query, body, headers, signal} = {}) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query ?? {})) {
-    if (value !== undefined && value !== null && value !== "") url.searchParams.set(name, typeof value === "object" ? JSON.stringify(value) : value);
+    if (value !== undefined && value !== null && value !== "")
+      url.searchParams.set(name, typeof value === "object" ? JSON.stringify(value) : value);
   }
   let response;
   try {
     response = await fetch(url, {
-      method, signal, cache: "no-store",
-      headers: {Accept: "application/json", Authorization: `Bearer ${session.token}`,
-                ...(body === undefined ? {} : {"Content-Type": "application/json"}), ...headers},
+      method,
+      signal,
+      cache: "no-store",
+      headers: {
+        Accept: "application/json",
+        Authorization: `Bearer ${session.token}`,
+        ...(body === undefined ? {} : {"Content-Type": "application/json"}),
+        ...headers,
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
@@ -82,13 +94,15 @@ export async function request(method, path, {query, body, headers, signal} = {})
   }
   if (!response.ok) {
     const error = new ApiError(response.status, data, response.headers);
-    if (response.status === 401 && session.subject) session.end("You were signed out: " + (error.message || "the token is no longer good."));
+    if (response.status === 401 && session.subject)
+      session.end("You were signed out: " + (error.message || "the token is no longer good."));
     throw error;
   }
   return {data, status: response.status, headers: response.headers};
 }
 export const get = async (path, query, signal) => (await request("GET", path, {query, signal})).data;
-export const pattern = (model, id, query, signal) => get(`v1/${model}/patterns/${encodeURIComponent(id)}`, query, signal);
+export const pattern = (model, id, query, signal) =>
+  get(`v1/${model}/patterns/${encodeURIComponent(id)}`, query, signal);
 export const entityPath = (model, entity) => `v1/${model}/entities/${encodeURIComponent(entity)}`;
 
 export function uuid() {
@@ -100,9 +114,15 @@ export function uuid() {
 }
 
 export const run = (model, command, input, key = uuid()) =>
-  request("POST", `v1/${model}/commands/${encodeURIComponent(command)}`, {body: input, headers: {"Idempotency-Key": key}});
+  request("POST", `v1/${model}/commands/${encodeURIComponent(command)}`, {
+    body: input,
+    headers: {"Idempotency-Key": key},
+  });
 export const commandOf = (model, name) => session.model(model)?.commands?.find((c) => c.name === name);
-export const asAttributes = (list) => (list ?? []).map((a) => (typeof a === "string" ? {name: a, kind: "S"} : {...a, kind: a.kind ?? a.type ?? "S"}));
+export const asAttributes = (list) =>
+  (list ?? []).map((a) =>
+    typeof a === "string" ? {name: a, kind: "S"} : {...a, kind: a.kind ?? a.type ?? "S"},
+  );
 
 // Of the values at hand those that the command takes. A function is asked with the input's declaration.
 export function fit(command, values) {
@@ -148,7 +168,9 @@ class Live {
       const topic = this.topics.get(message.id);
       if (topic && message.cursor) topic.cursor = message.cursor;
       if (topic) topic.handler(message);
-      else if (message.type === "event") for (const t of this.topics.values()) if (t.ask.event === message.name || t.ask.event === "*") t.handler(message);
+      else if (message.type === "event")
+        for (const t of this.topics.values())
+          if (t.ask.event === message.name || t.ask.event === "*") t.handler(message);
     };
     socket.onclose = async () => {
       clearInterval(beat);
@@ -166,7 +188,8 @@ class Live {
     document.dispatchEvent(new CustomEvent("live", {detail: {model: this.model, name, until}}));
   }
   subscribeNow(topic) {
-    if (topic.ask.event !== "*") this.socket.send(JSON.stringify({type: "subscribe", id: topic.id, ...topic.ask, cursor: topic.cursor}));
+    if (topic.ask.event !== "*")
+      this.socket.send(JSON.stringify({type: "subscribe", id: topic.id, ...topic.ask, cursor: topic.cursor}));
   }
   subscribe(ask, handler, signal) {
     const topic = {id: `s${this.next++}`, ask, handler};
@@ -174,7 +197,8 @@ class Live {
     if (this.status.name === "live") this.subscribeNow(topic);
     signal?.addEventListener("abort", () => {
       this.topics.delete(topic.id);
-      if (this.socket.readyState === 1 && ask.event !== "*") this.socket.send(JSON.stringify({type: "unsubscribe", id: topic.id}));
+      if (this.socket.readyState === 1 && ask.event !== "*")
+        this.socket.send(JSON.stringify({type: "unsubscribe", id: topic.id}));
     });
   }
   close() {

@@ -1,12 +1,10 @@
 // The frame: signing in, navigation, search, colours, and which view stands for which address.
-import {h, words, toast, countdown, header, errorBox} from "./ui.js";
+import {h, words, toast, countdown, header, errorBox, href} from "./ui.js";
 import {session, live} from "./api.js";
 import {field} from "./forms.js";
-import * as views from "./views.js";
 
 const $ = (id) => document.getElementById(id);
 const main = $("main");
-const {href} = views;
 
 // Views of their own for models that have one; loaded when they are looked at.
 const kApps = {
@@ -16,10 +14,14 @@ const kApps = {
 
 function parse() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  return {parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: Object.fromEntries(new URLSearchParams(query))};
+  return {
+    parts: path.split("/").filter(Boolean).map(decodeURIComponent),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
 }
 
 async function viewOf({parts: [name, part, ...rest], query}) {
+  const views = await import("./views.js");
   if (!name) return [views.home, {}];
   const model = session.model(name);
   if (!model) return [views.missing, `There is no model ${name} that you may use.`];
@@ -67,15 +69,29 @@ async function show() {
 }
 
 function nav({parts: [name, part]}) {
-  const link = (text, target, here) => h("li", h("a", {href: target, "aria-current": here ? "page" : null}, text));
+  const link = (text, target, here) =>
+    h("li", h("a", {href: target, "aria-current": here ? "page" : null}, text));
   const generic = ["entities", "patterns", "commands", "live"];
   $("nav").replaceChildren(
     h("ul", link("All models", "#/", !name)),
-    ...session.models.flatMap((m) => [h("h2", m.title ?? m.name), h("ul",
-      link(kApps[m.name]?.label ?? "Overview", href([m.name]), m.name === name && !generic.includes(part)),
-      m.name === name && generic.map((g) => link(g === "live" ? "Live feed" : words(g), href([m.name, g]), part === g)))]),
-    h("h2", "Server"), h("ul", link("API reference", "docs"), link("OpenAPI document", "openapi.json")),
-    h("div.narrow", h("h2", `${session.subject} · ${session.role}`), h("ul", link("Sign out", "#signout")), h("button", {type: "button", onclick: () => $("theme").click()}, "Change theme")));
+    ...session.models.flatMap((m) => [
+      h("h2", m.title ?? m.name),
+      h(
+        "ul",
+        link(kApps[m.name]?.label ?? "Overview", href([m.name]), m.name === name && !generic.includes(part)),
+        m.name === name &&
+          generic.map((g) => link(g === "live" ? "Live feed" : words(g), href([m.name, g]), part === g)),
+      ),
+    ]),
+    h("h2", "Server"),
+    h("ul", link("API reference", "docs"), link("OpenAPI document", "openapi.json")),
+    h(
+      "div.narrow",
+      h("h2", `${session.subject} · ${session.role}`),
+      h("ul", link("Sign out", "#signout")),
+      h("button", {type: "button", onclick: () => $("theme").click()}, "Change theme"),
+    ),
+  );
   menu(false);
 }
 
@@ -90,8 +106,17 @@ function frame() {
   for (const id of ["menu", "find", "nav", "who", "live"]) $(id).hidden = !inside;
   if (!inside) return;
   $("who").replaceChildren(
-    h("div.who-text", h("b", {title: session.subject}, session.subject), h("span.soft", session.role || "no role", session.expires && [" · ", countdown(session.expires, "expires in", "expired")])),
-    h("button", {type: "button", onclick: () => session.end()}, "Sign out"));
+    h(
+      "div.who-text",
+      h("b", {title: session.subject}, session.subject),
+      h(
+        "span.soft",
+        session.role || "no role",
+        session.expires && [" · ", countdown(session.expires, "expires in", "expired")],
+      ),
+    ),
+    h("button", {type: "button", onclick: () => session.end()}, "Sign out"),
+  );
   $("live").hidden = true;
 }
 
@@ -107,21 +132,45 @@ function signIn(problem) {
   frame();
   document.title = "Sign in · holdfast";
   const token = field({name: "token", label: "Token", kind: "encrypted", required: true});
-  token.element.querySelector(".hint").textContent = "A JSON Web Token of an issuer that this server knows. It stays in this tab.";
-  const note = h("div", {"aria-live": "polite"}, problem ? (problem instanceof Error ? errorBox(problem) : h("div.note.warn", problem)) : null);
+  token.element.querySelector(".hint").textContent =
+    "A JSON Web Token of an issuer that this server knows. It stays in this tab.";
+  const note = h(
+    "div",
+    {"aria-live": "polite"},
+    problem ? (problem instanceof Error ? errorBox(problem) : h("div.note.warn", problem)) : null,
+  );
   const button = h("button.main", {type: "submit"}, "Sign in");
-  const form = h("form", {novalidate: true, onsubmit: async (event) => {
-    event.preventDefault();
-    const text = token.read();
-    if (text instanceof Error) return token.input.focus();
-    button.disabled = true;
-    await enter(text.replace(/^Bearer\s+/i, ""));
-    button.disabled = false;
-  }}, token.element, h("div.row", button));
-  main.replaceChildren(h("div.view.signin", header("Sign in", {about: "Look into the applications that this server keeps, and work with them."}), note,
-    h("section.panel", h("div.body", form)),
-    h("details", h("summary", "Where do I get a token?"), h("p", "On the machine of the server, for development:"), h("pre", "holdfast token --subject me --role admin"),
-      h("p.soft", "Opening this page with #token=… at the end of the address signs in at once."))));
+  const form = h(
+    "form",
+    {
+      novalidate: true,
+      onsubmit: async (event) => {
+        event.preventDefault();
+        const text = token.read();
+        if (text instanceof Error) return token.input.focus();
+        button.disabled = true;
+        await enter(text.replace(/^Bearer\s+/i, ""));
+        button.disabled = false;
+      },
+    },
+    token.element,
+    h("div.row", button),
+  );
+  main.replaceChildren(
+    h(
+      "div.view.signin",
+      header("Sign in", {about: "Look into the applications that this server keeps, and work with them."}),
+      note,
+      h("section.panel", h("div.body", form)),
+      h(
+        "details",
+        h("summary", "Where do I get a token?"),
+        h("p", "On the machine of the server, for development:"),
+        h("pre", "holdfast token --subject me --role admin"),
+        h("p.soft", "Opening this page with #token=… at the end of the address signs in at once."),
+      ),
+    ),
+  );
   token.input.focus();
 }
 
@@ -149,22 +198,36 @@ session.onend = (why) => {
 function places() {
   const all = [["All models", "#/", ""]];
   for (const m of session.models) {
-    const add = (text, parts, kind) => all.push([text, href([m.name, ...parts]), `${m.title ?? m.name} · ${kind}`]);
+    const add = (text, parts, kind) =>
+      all.push([text, href([m.name, ...parts]), `${m.title ?? m.name} · ${kind}`]);
     add(kApps[m.name]?.label ?? m.title ?? m.name, [], "view");
     add("Live feed", ["live"], "view");
-    for (const e of m.entities ?? []) add([e.name, e.title].filter(Boolean).join(": "), ["entities", e.name], "entity");
-    for (const p of m.patterns ?? []) add([p.id, p.title].filter(Boolean).join(": "), ["patterns", p.id], "pattern");
-    for (const c of m.commands ?? []) add([c.name, c.title].filter(Boolean).join(": "), ["commands", c.name], "command");
+    for (const e of m.entities ?? [])
+      add([e.name, e.title].filter(Boolean).join(": "), ["entities", e.name], "entity");
+    for (const p of m.patterns ?? [])
+      add([p.id, p.title].filter(Boolean).join(": "), ["patterns", p.id], "pattern");
+    for (const c of m.commands ?? [])
+      add([c.name, c.title].filter(Boolean).join(": "), ["commands", c.name], "command");
   }
   return all;
 }
 function palette() {
   if (!session.token || document.querySelector("dialog[open]")) return;
   const all = places();
-  let found = [], at = 0;
+  let found = [],
+    at = 0;
   const list = h("ul", {role: "listbox", id: "places", "aria-label": "Places"});
-  const input = h("input", {type: "text", role: "combobox", "aria-label": "Search entities, patterns and commands", "aria-controls": "places",
-    "aria-expanded": "true", "aria-autocomplete": "list", placeholder: "Search entities, patterns, commands", autocomplete: "off", spellcheck: "false"});
+  const input = h("input", {
+    type: "text",
+    role: "combobox",
+    "aria-label": "Search entities, patterns and commands",
+    "aria-controls": "places",
+    "aria-expanded": "true",
+    "aria-autocomplete": "list",
+    placeholder: "Search entities, patterns, commands",
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   const mark = () => {
     [...list.children].forEach((li, i) => li.setAttribute("aria-selected", i === at));
     list.children[at]?.scrollIntoView({block: "nearest"});
@@ -174,8 +237,18 @@ function palette() {
     const wanted = input.value.toLowerCase().split(/\s+/);
     found = all.filter((p) => wanted.every((w) => `${p[0]} ${p[2]}`.toLowerCase().includes(w))).slice(0, 50);
     at = 0;
-    list.replaceChildren(...(found.length ? found.map(([text, target, kind], i) => h("li", {role: "option", id: `place${i}`, onclick: () => open(target)}, h("span", text), h("span", kind)))
-      : [h("li", h("span.soft", "Nothing fits"))]));
+    list.replaceChildren(
+      ...(found.length
+        ? found.map(([text, target, kind], i) =>
+            h(
+              "li",
+              {role: "option", id: `place${i}`, onclick: () => open(target)},
+              h("span", text),
+              h("span", kind),
+            ),
+          )
+        : [h("li", h("span.soft", "Nothing fits"))]),
+    );
     mark();
   };
   const open = (target) => {
@@ -194,7 +267,16 @@ function palette() {
       open(found[at][1]);
     }
   });
-  const dialog = h("dialog.palette", {"aria-label": "Search", onclose: () => dialog.remove(), onclick: (e) => e.target === dialog && dialog.close()}, input, list);
+  const dialog = h(
+    "dialog.palette",
+    {
+      "aria-label": "Search",
+      onclose: () => dialog.remove(),
+      onclick: (e) => e.target === dialog && dialog.close(),
+    },
+    input,
+    list,
+  );
   document.body.append(dialog);
   draw();
   dialog.showModal();
@@ -215,7 +297,10 @@ function theme(name) {
 
 addEventListener("keydown", (e) => {
   const typing = e.target.closest?.("input, textarea, select, [contenteditable]");
-  if ((e.key === "/" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) || (e.key === "k" && (e.ctrlKey || e.metaKey))) {
+  if (
+    (e.key === "/" && !typing && !e.ctrlKey && !e.metaKey && !e.altKey) ||
+    (e.key === "k" && (e.ctrlKey || e.metaKey))
+  ) {
     e.preventDefault();
     palette();
   } else if (e.key === "Escape") {
@@ -247,7 +332,9 @@ function takeToken() {
   return true;
 }
 
-theme(kThemes.includes(localStorage.getItem("holdfast.theme")) ? localStorage.getItem("holdfast.theme") : "auto");
+theme(
+  kThemes.includes(localStorage.getItem("holdfast.theme")) ? localStorage.getItem("holdfast.theme") : "auto",
+);
 if (!takeToken()) {
   if (session.stored()) enter(session.stored());
   else signIn();

@@ -19,8 +19,23 @@ export function h(spec, ...rest) {
 
 // currentSprint, current_sprint -> Current sprint; projectId -> Project ID
 export function words(name) {
-  const spaced = String(name).replace(/_/g, " ").replace(/([a-z0-9])([A-Z])/g, "$1 $2").toLowerCase();
-  return (spaced.charAt(0).toUpperCase() + spaced.slice(1)).replace(/\b(id|usd|raid|url|ttl|arn)\b/gi, (w) => w.toUpperCase());
+  const spaced = String(name)
+    .replace(/_/g, " ")
+    .replace(/([a-z0-9])([A-Z])/g, "$1 $2")
+    .toLowerCase();
+  return (spaced.charAt(0).toUpperCase() + spaced.slice(1)).replace(/\b(id|usd|raid|url|ttl|arn)\b/gi, (w) =>
+    w.toUpperCase(),
+  );
+}
+
+// The address of a view: #/pm/entities/Project?id=…
+export function href(parts, query = {}) {
+  const text = new URLSearchParams(
+    Object.entries(query)
+      .filter(([, v]) => v !== undefined && v !== null && v !== "")
+      .map(([k, v]) => [k, typeof v === "object" ? JSON.stringify(v) : String(v)]),
+  ).toString();
+  return "#/" + parts.map(encodeURIComponent).join("/") + (text && "?" + text);
 }
 
 export function tag(text, tone = "") {
@@ -28,18 +43,49 @@ export function tag(text, tone = "") {
 }
 
 const kTones = {
-  good: ["active", "green", "confirmed", "ready", "closed", "executed", "completed", "on_track", "insert", "resolved"],
-  warn: ["amber", "paused", "pending", "warning", "half_open", "held", "medium", "at_risk", "cancelled", "user_selected"],
+  good: [
+    "active",
+    "green",
+    "confirmed",
+    "ready",
+    "closed",
+    "executed",
+    "completed",
+    "on_track",
+    "insert",
+    "resolved",
+  ],
+  warn: [
+    "amber",
+    "paused",
+    "pending",
+    "warning",
+    "half_open",
+    "held",
+    "medium",
+    "at_risk",
+    "cancelled",
+    "user_selected",
+  ],
   bad: ["red", "failed", "error", "critical", "open", "high", "delayed", "remove", "expired", "blocked"],
   info: ["info", "searching", "options_presented", "booking", "initiated", "modify", "processing", "decided"],
 };
 export function statusTag(status) {
-  return tag(status ?? "none", Object.keys(kTones).find((tone) => kTones[tone].includes(status)));
+  return tag(
+    status ?? "none",
+    Object.keys(kTones).find((tone) => kTones[tone].includes(status)),
+  );
 }
 
-export const isInstant = (v) => typeof v === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(v);
+export const isInstant = (v) =>
+  typeof v === "string" && /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(v);
 
-const kUnits = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+const kUnits = [
+  ["day", 86400],
+  ["hour", 3600],
+  ["minute", 60],
+  ["second", 1],
+];
 const relative = new Intl.RelativeTimeFormat("en", {numeric: "auto"});
 const absolute = new Intl.DateTimeFormat("en-GB", {dateStyle: "medium", timeStyle: "short"});
 function ago(instant) {
@@ -57,11 +103,17 @@ function left(instant) {
   const s = Math.ceil((Date.parse(instant) - Date.now()) / 1000);
   if (s <= 0) return null;
   const two = (n) => String(n).padStart(2, "0");
-  return s >= 3600 ? `${Math.floor(s / 3600)} h ${two(Math.floor(s / 60) % 60)} min` : `${Math.floor(s / 60)}:${two(s % 60)}`;
+  return s >= 3600
+    ? `${Math.floor(s / 3600)} h ${two(Math.floor(s / 60) % 60)} min`
+    : `${Math.floor(s / 60)}:${two(s % 60)}`;
 }
 export function countdown(instant, before, after) {
   const rest = left(instant);
-  return h("span.num", {"data-until": instant, "data-before": before, "data-after": after}, rest ? `${before} ${rest}` : after);
+  return h(
+    "span.num",
+    {"data-until": instant, "data-before": before, "data-after": after},
+    rest ? `${before} ${rest}` : after,
+  );
 }
 setInterval(() => {
   for (const e of document.querySelectorAll("[data-until]")) {
@@ -82,10 +134,38 @@ export function toast(text) {
   setTimeout(() => note.remove(), 5000);
 }
 
+// For those who do not see the page change.
+export function say(text) {
+  document.getElementById("say").textContent = text;
+}
+
+// A list that grows at its top and forgets its end. `waiting` stands in it until the first line comes.
+const kKept = 200;
+export function logList(label, waiting) {
+  const list = h("ul.list");
+  const element = h("div", {role: "log", "aria-label": label}, list);
+  const clear = (node) => {
+    list.replaceChildren();
+    waiting.remove();
+    if (node) element.prepend((waiting = node));
+  };
+  clear(waiting);
+  const add = (...content) => {
+    waiting.remove();
+    list.prepend(h("li.fresh", content));
+    while (list.children.length > kKept) list.lastChild.remove();
+  };
+  return {element, add, clear};
+}
+
 export const bones = () => h("div.bones", {"aria-label": "Loading"}, h("i"), h("i"), h("i"));
 
 export function empty(title, ...next) {
-  return h("div.empty", h("b", title), next.map((n) => (typeof n === "string" ? h("p", n) : n)));
+  return h(
+    "div.empty",
+    h("b", title),
+    next.map((n) => (typeof n === "string" ? h("p", n) : n)),
+  );
 }
 
 export function meter(share, label) {
@@ -97,9 +177,15 @@ export function meter(share, label) {
 // A titled box whose content is loaded, and loaded again without flicker: what is there stays until the new is.
 export function panel(title, {actions = [], level = "h2", load} = {}) {
   const body = h("div.body");
-  const element = h("section.panel", {"aria-label": title}, h("header", h(level, title), h("div.row", actions)), body);
+  const element = h(
+    "section.panel",
+    {"aria-label": title},
+    h("header", h(level, title), h("div.row", actions)),
+    body,
+  );
   let turn = 0;
-  const show = (...content) => body.replaceChildren(...content.flat(Infinity).filter((c) => c != null && c !== false));
+  const show = (...content) =>
+    body.replaceChildren(...content.flat(Infinity).filter((c) => c != null && c !== false));
   const reload = async () => {
     const mine = ++turn;
     body.setAttribute("aria-busy", "true");
@@ -107,14 +193,15 @@ export function panel(title, {actions = [], level = "h2", load} = {}) {
       const content = await load();
       if (mine === turn) show(content);
     } catch (error) {
-      if (mine === turn && error.name !== "AbortError") show(errorBox(error, {label: "Try again", run: reload}));
+      if (mine === turn && error.name !== "AbortError")
+        show(errorBox(error, {label: "Try again", run: reload}));
     } finally {
       if (mine === turn) body.removeAttribute("aria-busy");
     }
   };
   if (load) {
     show(bones());
-    queueMicrotask(reload);  // after the caller has the panel
+    queueMicrotask(reload); // after the caller has the panel
   }
   return {element, body, show, reload};
 }
@@ -150,27 +237,63 @@ export function errorBox(error, action) {
   const details = {...error.details};
   const lines = [];
   for (const v of details.violations ?? []) {
-    lines.push(`${v.path}: ${v.message ?? v.rule}${v.got === undefined ? "" : `, got ${JSON.stringify(v.got)}`}`);
+    lines.push(
+      `${v.path}: ${v.message ?? v.rule}${v.got === undefined ? "" : `, got ${JSON.stringify(v.got)}`}`,
+    );
   }
   if (details.allowed) {
-    lines.push(details.allowed.length ? `From here it may become: ${details.allowed.map(words).join(", ")}` : "This state is final.");
+    lines.push(
+      details.allowed.length
+        ? `From here it may become: ${details.allowed.map(words).join(", ")}`
+        : "This state is final.",
+    );
   }
   delete details.violations;
   delete details.allowed;
-  const retry = error.retryAfter && h("p", countdown(new Date(Date.now() + error.retryAfter * 1000).toISOString(), "Try again in", "Try again now."));
-  return h("div.note.bad", {role: "alert"},
+  const retry =
+    error.retryAfter &&
+    h(
+      "p",
+      countdown(
+        new Date(Date.now() + error.retryAfter * 1000).toISOString(),
+        "Try again in",
+        "Try again now.",
+      ),
+    );
+  return h(
+    "div.note.bad",
+    {role: "alert"},
     h("b", kPlain[error.name] ?? words(error.name)),
     error.message && h("p", error.message),
-    lines.length > 0 && h("ul", lines.map((line) => h("li", line))),
+    lines.length > 0 &&
+      h(
+        "ul",
+        lines.map((line) => h("li", line)),
+      ),
     retry,
     Object.keys(details).length > 0 && facts(details),
-    h("p.small.soft", [error.name, error.status, error.requestId && `request ${error.requestId}`].filter(Boolean).join(" · ")),
-    action && h("div.row", h("button", {type: "button", onclick: action.run}, action.label)));
+    h(
+      "p.small.soft",
+      [error.name, error.status, error.requestId && `request ${error.requestId}`].filter(Boolean).join(" · "),
+    ),
+    action && h("div.row", h("button", {type: "button", onclick: action.run}, action.label)),
+  );
 }
 
 export function warningsBox(warnings) {
-  return warnings?.length > 0 && h("div.note.warn", h("b", "Done, with a remark"),
-    h("ul", warnings.map((w) => h("li", typeof w === "string" ? w : [w.path, w.message ?? w.rule].filter(Boolean).join(": ")))));
+  return (
+    warnings?.length > 0 &&
+    h(
+      "div.note.warn",
+      h("b", "Done, with a remark"),
+      h(
+        "ul",
+        warnings.map((w) =>
+          h("li", typeof w === "string" ? w : [w.path, w.message ?? w.rule].filter(Boolean).join(": ")),
+        ),
+      ),
+    )
+  );
 }
 
 // Any JSON value for a reader.
@@ -180,19 +303,27 @@ export function pretty(value) {
   if (isInstant(value)) return h("time", {datetime: value, title: value}, clock(value));
   if (Array.isArray(value)) {
     if (!value.length) return h("span.soft", "empty");
-    if (value.length > 16 && value.every((n) => typeof n === "number")) return h("span.soft", `${value.length} numbers`);
-    return h(typeof value[0] === "object" ? "ul.boxes" : "ul", value.map((v) => h("li", pretty(v))));
+    if (value.length > 16 && value.every((n) => typeof n === "number"))
+      return h("span.soft", `${value.length} numbers`);
+    return h(
+      typeof value[0] === "object" ? "ul.boxes" : "ul",
+      value.map((v) => h("li", pretty(v))),
+    );
   }
   if (typeof value === "object") return Object.keys(value).length ? facts(value) : h("span.soft", "empty");
   return String(value);
 }
 // Whether a value needs the whole width: a map, or a list of maps.
-const isDeep = (v) => v && typeof v === "object" && Object.keys(v).length > 0 && (!Array.isArray(v) || typeof v[0] === "object");
+const isDeep = (v) =>
+  v && typeof v === "object" && Object.keys(v).length > 0 && (!Array.isArray(v) || typeof v[0] === "object");
 export function facts(map) {
-  return h("dl.facts", Object.entries(map).flatMap(([name, v]) => {
-    const wide = isDeep(v) ? ".full" : "";
-    return [h("dt" + wide, words(name)), h("dd" + wide, pretty(v))];
-  }));
+  return h(
+    "dl.facts",
+    Object.entries(map).flatMap(([name, v]) => {
+      const wide = isDeep(v) ? ".full" : "";
+      return [h("dt" + wide, words(name)), h("dd" + wide, pretty(v))];
+    }),
+  );
 }
 export function raw(value, label = "Raw JSON") {
   return h("details", h("summary", label), h("pre", {tabindex: "0"}, JSON.stringify(value, null, 2)));
@@ -201,8 +332,10 @@ export function raw(value, label = "Raw JSON") {
 function cell(value) {
   if (value == null) return "";
   if (isInstant(value)) return when(value);
-  if (/^([0-9a-f]{8}-[0-9a-f-]{27}|[0-9A-HJKMNP-TV-Z]{26})$/.test(value)) return h("span.mono", `${value.slice(0, 8)}…${value.slice(-4)}`);
-  if (Array.isArray(value)) return h("span.soft", value.length === 1 ? "1 element" : `${value.length} elements`);
+  if (/^([0-9a-f]{8}-[0-9a-f-]{27}|[0-9A-HJKMNP-TV-Z]{26})$/.test(value))
+    return h("span.mono", `${value.slice(0, 8)}…${value.slice(-4)}`);
+  if (Array.isArray(value))
+    return h("span.soft", value.length === 1 ? "1 element" : `${value.length} elements`);
   if (typeof value === "object") return h("span.soft", `${Object.keys(value).length} fields`);
   return value === true ? "yes" : value === false ? "no" : String(value);
 }
@@ -216,44 +349,77 @@ export function itemTable(items, {label, key = [], link, extra} = {}) {
   }
   const rest = [...seen.keys()].filter((n) => !key.includes(n)).sort((a, b) => seen.get(b) - seen.get(a));
   const columns = [...key.filter((n) => seen.has(n)), ...rest].slice(0, 9);
-  return h("div.wide", {tabindex: "0", role: "region", "aria-label": label},
-    h("table",
-      h("thead", h("tr", extra && h("th", {scope: "col"}, extra.title), columns.map((c) => h("th", {scope: "col"}, words(c))))),
-      h("tbody", items.map((item, i) => h("tr", extra && h("td", extra.cell(i)), columns.map((c, n) => {
-        const target = n === 0 && link?.(item);
-        const content = cell(item[c]);
-        return h("td", {title: typeof item[c] === "string" ? item[c] : null}, target ? h("a", {href: target}, content || "open") : content);
-      }))))));
+  return h(
+    "div.wide",
+    {tabindex: "0", role: "region", "aria-label": label},
+    h(
+      "table",
+      h(
+        "thead",
+        h(
+          "tr",
+          extra && h("th", {scope: "col"}, extra.title),
+          columns.map((c) => h("th", {scope: "col"}, words(c))),
+        ),
+      ),
+      h(
+        "tbody",
+        items.map((item, i) =>
+          h(
+            "tr",
+            extra && h("td", extra.cell(i)),
+            columns.map((c, n) => {
+              const target = n === 0 && link?.(item);
+              const content = cell(item[c]);
+              return h(
+                "td",
+                {title: typeof item[c] === "string" ? item[c] : null},
+                target ? h("a", {href: target}, content || "open") : content,
+              );
+            }),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 // What changed between two JSON values, as sentences a person can read.
-const nameOf = (v) => (v && typeof v === "object" ? v.id ?? v.name ?? v.ticket_id ?? v.option : undefined);
+const nameOf = (v) => (v && typeof v === "object" ? (v.id ?? v.name ?? v.ticket_id ?? v.option) : undefined);
 export function changes(before, after, path = []) {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const both = (check) => check(before) && check(after);
   if (both((v) => v && typeof v === "object" && !Array.isArray(v))) {
-    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((k) => changes(before[k], after[k], [...path, words(k)]));
+    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((k) =>
+      changes(before[k], after[k], [...path, words(k)]),
+    );
   }
   if (both(Array.isArray)) {
     const label = (v, i) => String(nameOf(v) ?? (typeof v === "object" ? i + 1 : v));
     const old = new Map(before.map((v, i) => [label(v, i), v]));
     const now = new Map(after.map((v, i) => [label(v, i), v]));
     const deeper = (k) => (typeof (now.get(k) ?? old.get(k)) === "object" ? [...path, k] : path);
-    return [...new Set([...old.keys(), ...now.keys()])].flatMap((k) => changes(old.get(k), now.get(k), deeper(k)));
+    return [...new Set([...old.keys(), ...now.keys()])].flatMap((k) =>
+      changes(old.get(k), now.get(k), deeper(k)),
+    );
   }
   return [{path, before, after}];
 }
 function wordDiff(before, after) {
-  const a = before.split(/(\s+)/), b = after.split(/(\s+)/);
+  const a = before.split(/(\s+)/),
+    b = after.split(/(\s+)/);
   const best = Array.from({length: a.length + 1}, () => new Uint16Array(b.length + 1));
   for (let i = a.length - 1; i >= 0; --i) {
-    for (let j = b.length - 1; j >= 0; --j) best[i][j] = a[i] === b[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
+    for (let j = b.length - 1; j >= 0; --j)
+      best[i][j] = a[i] === b[j] ? best[i + 1][j + 1] + 1 : Math.max(best[i + 1][j], best[i][j + 1]);
   }
   const out = [];
-  const add = (kind, text) => (out.at(-1)?.kind === kind ? (out.at(-1).text += text) : out.push({kind, text}));
-  let i = 0, j = 0;
+  const add = (kind, text) =>
+    out.at(-1)?.kind === kind ? (out.at(-1).text += text) : out.push({kind, text});
+  let i = 0,
+    j = 0;
   while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) add("span", a[i++]), j++;
+    if (i < a.length && j < b.length && a[i] === b[j]) (add("span", a[i++]), j++);
     else if (j >= b.length || (i < a.length && best[i + 1][j] >= best[i][j + 1])) add("del", a[i++]);
     else add("ins", b[j++]);
   }
@@ -262,12 +428,31 @@ function wordDiff(before, after) {
 export function diffList(before, after) {
   const all = changes(before, after);
   if (!all.length) return h("p.soft", "No difference.");
-  const text = (v) => (Array.isArray(v) ? v.map(text).join(", ") : v && typeof v === "object" ? Object.entries(v).map(([k, x]) => `${words(k)}: ${text(x)}`).join(" · ") : isInstant(v) ? clock(v) : String(v));
-  return h("dl.facts", all.flatMap(({path, before: old, after: now}) => {
-    const prose = typeof old === "string" && typeof now === "string" && old.length + now.length > 40 && !isInstant(old);
-    const shown = prose ? wordDiff(old, now) : [old !== undefined && h("del", text(old)), old !== undefined && now !== undefined && " ", now !== undefined && h("ins", text(now))];
-    return [h("dt", path.join(" › ")), h("dd", shown)];
-  }));
+  const text = (v) =>
+    Array.isArray(v)
+      ? v.map(text).join(", ")
+      : v && typeof v === "object"
+        ? Object.entries(v)
+            .map(([k, x]) => `${words(k)}: ${text(x)}`)
+            .join(" · ")
+        : isInstant(v)
+          ? clock(v)
+          : String(v);
+  return h(
+    "dl.facts",
+    all.flatMap(({path, before: old, after: now}) => {
+      const prose =
+        typeof old === "string" && typeof now === "string" && old.length + now.length > 40 && !isInstant(old);
+      const shown = prose
+        ? wordDiff(old, now)
+        : [
+            old !== undefined && h("del", text(old)),
+            old !== undefined && now !== undefined && " ",
+            now !== undefined && h("ins", text(now)),
+          ];
+      return [h("dt", path.join(" › ")), h("dd", shown)];
+    }),
+  );
 }
 
 // Asks in a dialog; resolves to what `read` gives, or null when it was closed.
@@ -278,13 +463,24 @@ export function ask(title, content, {submit = "OK", danger = false, read = () =>
       dialog.remove();
       resolve(value);
     };
-    const form = h("form", {method: "dialog", onsubmit: (e) => {
-      e.preventDefault();
-      const value = read();
-      if (value !== undefined) close(value);
-    }}, h("h2", title), content, h("div.row.end",
-      h("button", {type: "button", onclick: () => close(null)}, "Back"),
-      h(danger ? "button.danger" : "button.main", {type: "submit"}, submit)));
+    const form = h(
+      "form",
+      {
+        method: "dialog",
+        onsubmit: (e) => {
+          e.preventDefault();
+          const value = read();
+          if (value !== undefined) close(value);
+        },
+      },
+      h("h2", title),
+      content,
+      h(
+        "div.row.end",
+        h("button", {type: "button", onclick: () => close(null)}, "Back"),
+        h(danger ? "button.danger" : "button.main", {type: "submit"}, submit),
+      ),
+    );
     const dialog = h("dialog", {"aria-label": title, oncancel: () => close(null)}, form);
     document.body.append(dialog);
     dialog.showModal();
@@ -292,22 +488,38 @@ export function ask(title, content, {submit = "OK", danger = false, read = () =>
 }
 
 export function header(title, {crumbs = [], about, actions = []} = {}) {
-  return h("div.head",
-    h("div",
-      crumbs.length > 0 && h("p.crumbs", crumbs.flatMap(([text, href], i) => [i > 0 && " / ", h("a", {href}, text)])),
-      h("h1", {tabindex: "-1"}, title), about && h("p.soft", about)),
-    actions.length > 0 && h("div.row", actions));
+  return h(
+    "div.head",
+    h(
+      "div",
+      crumbs.length > 0 &&
+        h(
+          "p.crumbs",
+          crumbs.flatMap(([text, href], i) => [i > 0 && " / ", h("a", {href}, text)]),
+        ),
+      h("h1", {tabindex: "-1"}, title),
+      about && h("p.soft", about),
+    ),
+    actions.length > 0 && h("div.row", actions),
+  );
 }
 
 // A button that is off while its work runs, so that a double click is one click.
 export function worker(spec, label, run) {
-  const button = h(spec, {type: "button", onclick: async () => {
-    button.disabled = true;
-    try {
-      await run();
-    } finally {
-      button.disabled = false;
-    }
-  }}, label);
+  const button = h(
+    spec,
+    {
+      type: "button",
+      onclick: async () => {
+        button.disabled = true;
+        try {
+          await run();
+        } finally {
+          button.disabled = false;
+        }
+      },
+    },
+    label,
+  );
   return button;
 }
