@@ -17,14 +17,9 @@ const kHints = {
   Any: "JSON, or plain text",
   encrypted: "Kept encrypted and never shown",
 };
-const kMade = {
-  "uuid()": "Made by the server unless given",
-  "ulid()": "Made by the server unless given",
-  "now()": "Now unless given",
-};
 const kLong = /(description|summary|message|request|notes|rationale|text|reason)$/i;
 
-const openChoices = (a) => a.open || a.choices?.includes("…");
+const openChoices = (a) => a.openChoices || a.choices?.includes("…");
 const shown = (v) =>
   v && typeof v === "object" ? JSON.stringify(v) : v === true ? "yes" : v === false ? "no" : String(v);
 
@@ -112,11 +107,15 @@ function parse(a, element) {
 export function field(attribute, value) {
   const a = attribute;
   const id = `f${ids++}`;
-  const needed = a.required && a.default === undefined;
+  const needed = a.required && a.default === undefined && !a.made;
   const hint = [
-    a.title,
-    kHints[a.kind.replace(/[[(].*/, "")],
-    a.default !== undefined && (kMade[a.default] ?? `Unless given: ${shown(a.default)}`),
+    a.description,
+    a.fields
+      ? `A JSON object with ${a.fields.map((f) => f.name).join(", ")}`
+      : kHints[a.kind.replace(/[[(].*/, "")],
+    a.dimensions && `${a.dimensions} numbers as a JSON list, or Base64`,
+    a.made && "Made by the server unless given",
+    a.default !== undefined && `Unless given: ${shown(a.default)}`,
     a.min !== undefined && `At least ${a.min}`,
     a.max !== undefined && `At most ${a.max}`,
   ]

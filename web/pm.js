@@ -155,12 +155,8 @@ function escalation(e, names, reload) {
 
 function held(action, names, reload) {
   const due = Date.parse(action.heldUntil) <= Date.now();
-  const key = {
-    projectId: action.projectId,
-    id: action.id,
-    createdAt: action.createdAt,
-    actionKey: `${action.createdAt}#${action.id}`,
-  };
+  const {projectId, createdAt, id} = action;
+  const key = {projectId, actionKey: {createdAt, id}};
   const doubts = Object.entries(action.confidence ?? {})
     .filter(([, sure]) => !sure)
     .map(([name]) => words(name).toLowerCase());
@@ -344,11 +340,9 @@ function artefact(a, reload) {
   return place;
 }
 
-export async function projects(root, {rest: [id], query, signal}) {
+export async function projects(root, {model, rest: [id], query, signal}) {
   const {item: project} = await get(entityPath(M, "Project"), {id}, signal);
-  const moves =
-    {active: ["paused", "archived"], paused: ["active", "archived"], archived: ["active"]}[project.status] ??
-    [];
+  const moves = model.entities.find((e) => e.name === "Project").machine?.moves[project.status] ?? [];
   const verbs = {active: "Activate", paused: "Pause", archived: "Archive"};
   const place = h("div");
   root.append(

@@ -28,6 +28,7 @@ const M = "trip";
 const kEmployees = ["emp-juniper-07", "emp-moss-11", "emp-fern-03", "emp-heath-02"];
 const kCircuits = ["travel-portal-search", "travel-portal-booking", "travel-portal-rail"];
 const bookingHref = (b) => href([M, "bookings", b.employeeId, b.bookingId]);
+const mayAsk = (id) => session.model(M).patterns.some((p) => p.id === id);
 const isOwn = () => session.role === "employee";
 const money = new Intl.NumberFormat("en-US", {style: "currency", currency: "USD", maximumFractionDigits: 0});
 const day = (ahead) => new Date(Date.now() + ahead * 86400e3).toISOString().slice(0, 10);
@@ -110,7 +111,7 @@ export function start(root, {query, signal}) {
     h(
       "div.columns",
       h("div.stack", bookings.element, wish?.element),
-      h("div.stack", policySearch(signal), circuits(signal)),
+      h("div.stack", policySearch(signal), policies(signal), mayAsk("TRIP-A-19") && circuits(signal)),
     ),
   );
   if (employeeId) watch(M, [{entity: "Booking", partition: {employeeId}}], soon(bookings.reload), signal);
@@ -210,6 +211,36 @@ function policySearch(signal) {
       },
     ).element,
   );
+  return box.element;
+}
+
+function policies(signal) {
+  const box = panel("Policies", {
+    load: async () => {
+      const {items} = await pattern(M, "TRIP-A-05", {}, signal);
+      if (!items.length) return empty("No policies yet", "Upload one with the command policy.upload.");
+      return h(
+        "ul.list",
+        items.map((p) =>
+          h(
+            "li",
+            h(
+              "div.row",
+              h("a", {href: href([M, "entities", "Policy", "item"], {id: p.id})}, p.file_name),
+              statusTag(p.status),
+            ),
+            h(
+              "p.small.soft",
+              p.error_message ?? `${p.total_pages ?? 0} pages, ${p.total_chunks ?? 0} passages`,
+              " · ",
+              when(p.created_at),
+            ),
+          ),
+        ),
+      );
+    },
+  });
+  watch(M, [{entity: "Policy"}], soon(box.reload), signal);
   return box.element;
 }
 

@@ -329,17 +329,18 @@ export function raw(value, label = "Raw JSON") {
   return h("details", h("summary", label), h("pre", {tabindex: "0"}, JSON.stringify(value, null, 2)));
 }
 
+export const count = (n, one, many) => `${n} ${n === 1 ? one : many}`;
+
 function cell(value) {
   if (value == null) return "";
   if (isInstant(value)) return when(value);
   if (/^([0-9a-f]{8}-[0-9a-f-]{27}|[0-9A-HJKMNP-TV-Z]{26})$/.test(value))
     return h("span.mono", `${value.slice(0, 8)}…${value.slice(-4)}`);
-  if (Array.isArray(value))
-    return h("span.soft", value.length === 1 ? "1 element" : `${value.length} elements`);
-  if (typeof value === "object") return h("span.soft", `${Object.keys(value).length} fields`);
+  if (Array.isArray(value)) return h("span.soft", count(value.length, "element", "elements"));
+  if (typeof value === "object") return h("span.soft", count(Object.keys(value).length, "field", "fields"));
   return value === true ? "yes" : value === false ? "no" : String(value);
 }
-// Items as a table: the key first, then what tells most. `link(item)` makes the first column lead somewhere.
+// Items as a table: the key first, then what tells most. `link(item)` makes the end of the key lead somewhere.
 export function itemTable(items, {label, key = [], link, extra} = {}) {
   const seen = new Map();
   for (const item of items) {
@@ -348,7 +349,9 @@ export function itemTable(items, {label, key = [], link, extra} = {}) {
     }
   }
   const rest = [...seen.keys()].filter((n) => !key.includes(n)).sort((a, b) => seen.get(b) - seen.get(a));
-  const columns = [...key.filter((n) => seen.has(n)), ...rest].slice(0, 9);
+  const known = key.filter((n) => seen.has(n));
+  const columns = [...known, ...rest].slice(0, 9);
+  const linked = Math.max(0, known.length - 1);
   return h(
     "div.wide",
     {tabindex: "0", role: "region", "aria-label": label},
@@ -369,7 +372,7 @@ export function itemTable(items, {label, key = [], link, extra} = {}) {
             "tr",
             extra && h("td", extra.cell(i)),
             columns.map((c, n) => {
-              const target = n === 0 && link?.(item);
+              const target = n === linked && link?.(item);
               const content = cell(item[c]);
               return h(
                 "td",
@@ -441,8 +444,13 @@ export function diffList(before, after) {
   return h(
     "dl.facts",
     all.flatMap(({path, before: old, after: now}) => {
+      // Beyond some thousand words a comparison word by word would keep the page busy.
       const prose =
-        typeof old === "string" && typeof now === "string" && old.length + now.length > 40 && !isInstant(old);
+        typeof old === "string" &&
+        typeof now === "string" &&
+        old.length + now.length > 40 &&
+        old.length + now.length < 40000 &&
+        !isInstant(old);
       const shown = prose
         ? wordDiff(old, now)
         : [

@@ -18,6 +18,7 @@ import {
   toast,
   countdown,
   href,
+  count,
   logList,
 } from "./ui.js";
 import {form, field} from "./forms.js";
@@ -29,7 +30,25 @@ const keyOf = (entity, item) =>
 const itemHref = (model, entity, item) =>
   href([model.name, "entities", entity.name, "item"], keyOf(entity, item));
 const attributesOf = (entity) => asAttributes(entity.attributes);
-const isComputed = (a) => a.always !== undefined || a.computed === true;
+
+// Attributes for a form, without those that the server computes. A state offers only where it may go from `from`.
+function writable(e, from) {
+  const {field: state, initial, moves} = e.machine ?? {};
+  return attributesOf(e)
+    .filter((a) => !a.readOnly)
+    .map((a) =>
+      a.name !== state ? a : {...a, choices: from ? [from, ...(moves[from] ?? [])] : [initial].flat()},
+    );
+}
+
+// Which entity an item is: the one that has all its fields and whose key it has.
+function entityOf(model, item) {
+  const fits = (e) =>
+    attributesOf(e).every((a) => !a.required || a.kind === "vector" || item[a.name] != null) &&
+    Object.keys(item).every((name) => e.attributes.some((a) => a.name === name));
+  const fitting = (model.entities ?? []).filter(fits);
+  return fitting.length === 1 ? fitting[0] : null;
+}
 
 export function home(root) {
   root.append(
@@ -62,12 +81,11 @@ export function home(root) {
     ),
   );
 }
-const count = (list, one, many) => `${list?.length ?? 0} ${list?.length === 1 ? one : many}`;
 const counts = (m) =>
   [
-    count(m.entities, "entity", "entities"),
-    count(m.patterns, "pattern", "patterns"),
-    count(m.commands, "command", "commands"),
+    count(m.entities.length, "entity", "entities"),
+    count(m.patterns.length, "pattern", "patterns"),
+    count(m.commands.length, "command", "commands"),
   ].join(", ");
 
 export function overview(root, {model}) {
@@ -195,10 +213,10 @@ export function entity(root, {model, rest: [name], query, signal}) {
     }),
   );
   // Attributes by which items are found: the key's, and those of indexes where the server names them.
-  const names = [...new Set([...(e.key ?? []), ...(e.partitions ?? []).flat()])];
+  const names = [...new Set([...e.key, ...(e.partitions?.flat() ?? [e.machine?.field])])];
   const by = attributesOf(e)
     .filter((a) => names.includes(a.name))
-    .map((a) => ({...a, required: false, default: undefined}));
+    .map((a) => ({...a, required: false, made: false, default: undefined}));
   const ask = panel("Find");
   ask.show(
     form(by, {
@@ -209,10 +227,9 @@ export function entity(root, {model, rest: [name], query, signal}) {
         by.length > 0 &&
         h(
           "p.soft",
-          `Items are kept together by ${(e.partitions ?? [e.key?.slice(0, 1) ?? []])
+          `Items are kept together by ${(e.partitions ?? [e.key.slice(0, 1)])
             .map((p) => p.map(words).join(" and ") || "nothing but the entity")
-            .join(", or by ")
-            .toLowerCase()}. The whole key gives one item.`,
+            .join(", or by ")}. The whole key gives one item.`,
         ),
     }).element,
   );
@@ -328,22 +345,19 @@ export function create(root, {model, rest: [name], query}) {
   root.append(header(`New ${name}`, {about: e.title, crumbs: crumbsOf(model, e)}));
   const box = panel("Attributes");
   box.show(
-    form(
-      attributesOf(e).filter((a) => !isComputed(a)),
-      {
-        values: query,
-        submit: "Create",
-        onSubmit: async (input) => {
-          const {data} = await request("POST", entityPath(model.name, name), {body: input});
-          toast(
-            data.warnings?.length
-              ? `${name} created, with a remark: ${data.warnings.map((w) => w.message ?? w).join("; ")}`
-              : `${name} created`,
-          );
-          location.hash = itemHref(model, e, data.item);
-        },
+    form(writable(e), {
+      values: query,
+      submit: "Create",
+      onSubmit: async (input) => {
+        const {data} = await request("POST", entityPath(model.name, name), {body: input});
+        toast(
+          data.warnings?.length
+            ? `${name} created, with a remark: ${data.warnings.map((w) => w.message ?? w).join("; ")}`
+            : `${name} created`,
+        );
+        location.hash = itemHref(model, e, data.item);
       },
-    ).element,
+    }).element,
   );
   root.append(box.element);
 }
@@ -359,9 +373,14 @@ export function edit(root, {model, rest: [name], query, signal}) {
   const box = panel("Attributes", {
     load: async () => {
       const {item} = await get(entityPath(model.name, name), query, signal);
-      const changeable = attributesOf(e)
-        .filter((a) => !isComputed(a) && !a.immutable && !e.key.includes(a.name) && a.name !== e.version)
-        .map((a) => ({...a, required: a.required && a.kind !== "encrypted", default: undefined}));
+      const changeable = writable(e, item[e.machine?.field])
+        .filter((a) => !a.immutable && !e.key.includes(a.name) && a.name !== e.version)
+        .map((a) => ({
+          ...a,
+          required: a.required && a.kind !== "encrypted",
+          made: false,
+          default: undefined,
+        }));
       return form(changeable, {
         values: item,
         submit: "Save",
@@ -462,23 +481,23 @@ export function onePattern(root, {model, rest: [id], query, signal}) {
             signal,
           ),
         (items, answer) => {
-          const returned = model.entities?.find(
-            (e) => e.name === (Array.isArray(p.returns) ? p.returns[0] : p.returns),
-          );
+          const returned = items.length > 0 && entityOf(model, items[0]);
+          const link = (item) => {
+            const e = entityOf(model, item);
+            return e && itemHref(model, e, item);
+          };
           const parts = Object.entries(answer.parts ?? {}).map(([name, part]) => {
             const inside = part.items ?? part;
             return [
               h("h3", words(name)),
-              inside.length ? itemTable(inside, {label: name}) : h("p.soft", "none"),
+              inside.length ? itemTable(inside, {label: name, link}) : h("p.soft", "none"),
             ];
           });
           const table = items.length
             ? itemTable(items, {
                 label: `Result of ${id}`,
                 key: returned?.key,
-                link:
-                  returned &&
-                  ((i) => returned.key?.every((k) => i[k] != null) && itemHref(model, returned, i)),
+                link,
                 extra: answer.similarities?.length && {
                   title: "Similarity",
                   cell: (i) =>
@@ -525,7 +544,7 @@ export function command(root, {model, rest: [name], query}) {
       name: "idempotency-key",
       label: "Idempotency key",
       kind: "S",
-      title:
+      description:
         "The same key with the same input within ten minutes gives the first answer again and writes nothing",
     },
     uuid(),
@@ -605,12 +624,17 @@ export function feed(root, {model, query, signal}) {
       required: true,
       choices: [...(model.entities ?? []).map((e) => e.name), event],
     },
-    {name: "event", label: "Name of the event", kind: "S", title: "Only for events, such as policy_status"},
+    {
+      name: "event",
+      label: "Name of the event",
+      kind: "S",
+      description: "Only for events, such as policy_status",
+    },
     {
       name: "partition",
       label: "Only where",
       kind: "M",
-      title: 'Optional: attributes that must be equal, as in {"status": "pending"}',
+      description: 'Optional: attributes that must be equal, as in {"status": "pending"}',
     },
   ];
   const log = logList("Changes", empty("Nothing is watched yet", "Choose an entity and press Watch."));
