@@ -1,5 +1,5 @@
 // The frame: signing in, navigation, search, colours, and which view stands for which address.
-import {h, words, toast, countdown, header, errorBox, href} from "./ui.js";
+import {h, words, toast, countdown, header, errorBox, href, once} from "./ui.js";
 import {session, live} from "./api.js";
 import {field} from "./forms.js";
 
@@ -144,13 +144,11 @@ function signIn(problem) {
     "form",
     {
       novalidate: true,
-      onsubmit: async (event) => {
+      onsubmit: (event) => {
         event.preventDefault();
         const text = token.read();
-        if (text instanceof Error) return token.input.focus();
-        button.disabled = true;
-        await enter(text.replace(/^Bearer\s+/i, ""));
-        button.disabled = false;
+        if (text instanceof Error) token.input.focus();
+        else once(button, () => enter(text.replace(/^Bearer\s+/i, "")));
       },
     },
     token.element,

@@ -1,5 +1,5 @@
 // Forms made from what a model says of its attributes, inputs and parameters.
-import {h, words, errorBox} from "./ui.js";
+import {h, words, errorBox, once} from "./ui.js";
 import {asAttributes} from "./api.js";
 
 let ids = 0;
@@ -167,12 +167,8 @@ export function form(attributes, {values = {}, submit, onSubmit, extra, note, fo
   const fields = asAttributes(attributes).map((a) => field(a, values[a.name]));
   const answer = h("div.stack", {"aria-live": "polite"});
   const button = h("button.main", {type: "submit"}, submit);
-  const grid =
-    fields.length > 0 &&
-    h(
-      "div.fields",
-      fields.map((f) => f.element),
-    );
+  const rows = fields.map((f) => f.element);
+  const grid = rows.length ? h("div.fields", rows) : null;
   const read = () => {
     const out = {};
     let first;
@@ -185,30 +181,28 @@ export function form(attributes, {values = {}, submit, onSubmit, extra, note, fo
     first?.input.focus();
     return first ? null : out;
   };
+  const send = async (input) => {
+    try {
+      const shown = await onSubmit(input);
+      answer.replaceChildren(...[shown].flat(Infinity).filter(Boolean));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      const violations = error.details?.violations ?? [];
+      if (violations.length) grid?.closest("details")?.setAttribute("open", "");
+      for (const v of violations) {
+        fields.find((f) => f.name === String(v.path).split(/[.[]/)[0])?.complain(v.message ?? v.rule);
+      }
+      answer.replaceChildren(errorBox(error, error.action));
+    }
+  };
   const element = h(
     inline ? "form.inline" : "form",
     {
       novalidate: true,
-      onsubmit: async (event) => {
+      onsubmit: (event) => {
         event.preventDefault();
         const input = read();
-        if (!input || button.disabled) return;
-        button.disabled = true;
-        element.setAttribute("aria-busy", "true");
-        try {
-          const shown = await onSubmit(input);
-          answer.replaceChildren(...[shown].flat(Infinity).filter(Boolean));
-        } catch (error) {
-          if (error.name === "AbortError") return;
-          grid && error.details?.violations && grid.closest("details")?.setAttribute("open", "");
-          for (const v of error.details?.violations ?? []) {
-            fields.find((f) => f.name === String(v.path).split(/[.[]/)[0])?.complain(v.message ?? v.rule);
-          }
-          answer.replaceChildren(errorBox(error, error.action));
-        } finally {
-          button.disabled = false;
-          element.removeAttribute("aria-busy");
-        }
+        if (input) once(button, () => send(input));
       },
     },
     note,

@@ -177,15 +177,27 @@ export function meter(share, label) {
 // A titled box whose content is loaded, and loaded again without flicker: what is there stays until the new is.
 export function panel(title, {actions = [], level = "h2", load} = {}) {
   const body = h("div.body");
+  const heading = h(level, {tabindex: "-1"}, title);
   const element = h(
     "section.panel",
     {"aria-label": title},
-    h("header", h(level, title), h("div.row", actions)),
+    h("header", heading, h("div.row", actions)),
     body,
   );
   let turn = 0;
-  const show = (...content) =>
+  // Who was somewhere in the old content is at the same place in the new, and what was unfolded stays so.
+  const show = (...content) => {
+    const unfolded = [...body.querySelectorAll("details")].map((d) => d.open);
+    const at = body.contains(document.activeElement) ? document.activeElement : null;
     body.replaceChildren(...content.flat(Infinity).filter((c) => c != null && c !== false));
+    const details = [...body.querySelectorAll("details")];
+    if (details.length === unfolded.length) details.forEach((d, i) => (d.open = unfolded[i]));
+    if (!at || body.contains(at)) return;
+    const same = [...body.querySelectorAll(at.tagName)].find(
+      (e) => e.name === at.name && e.textContent === at.textContent,
+    );
+    (same ?? heading).focus({preventScroll: true});
+  };
   const reload = async () => {
     const mine = ++turn;
     body.setAttribute("aria-busy", "true");
@@ -512,22 +524,18 @@ export function header(title, {crumbs = [], about, actions = []} = {}) {
   );
 }
 
-// A button that is off while its work runs, so that a double click is one click.
+// Runs work of a button unless it is running, so that a double click is one click. The button is not disabled: it
+// would lose the focus.
+export async function once(button, run) {
+  if (button.ariaDisabled === "true") return;
+  button.ariaDisabled = "true";
+  try {
+    await run();
+  } finally {
+    button.ariaDisabled = null;
+  }
+}
 export function worker(spec, label, run) {
-  const button = h(
-    spec,
-    {
-      type: "button",
-      onclick: async () => {
-        button.disabled = true;
-        try {
-          await run();
-        } finally {
-          button.disabled = false;
-        }
-      },
-    },
-    label,
-  );
+  const button = h(spec, {type: "button", onclick: () => once(button, run)}, label);
   return button;
 }

@@ -18,6 +18,7 @@ import {
   toast,
   countdown,
   href,
+  worker,
   count,
   logList,
 } from "./ui.js";
@@ -173,21 +174,13 @@ function pages(box, read, draw) {
         "div.row",
         h("span.soft.small", `${all.length} shown${page.cursor ? "" : ", no more"}`),
         page.cursor &&
-          h(
-            "button",
-            {
-              type: "button",
-              onclick: async (e) => {
-                e.target.disabled = true;
-                try {
-                  box.show(await more(page.cursor));
-                } catch (error) {
-                  if (error.name !== "AbortError") e.target.replaceWith(errorBox(error));
-                }
-              },
-            },
-            "Next page",
-          ),
+          worker("button", "Next page", async () => {
+            try {
+              box.show(await more(page.cursor));
+            } catch (error) {
+              if (error.name !== "AbortError") box.body.append(errorBox(error));
+            }
+          }),
       ),
     ];
   };
