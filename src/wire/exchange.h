@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,12 +16,16 @@
 
 namespace holdfast::wire {
 
+class ChannelHandler;
+
 struct HttpResponse {
   int status = 200;
   std::string_view content_type;  // static text; empty: no such header
   std::string headers;            // further lines, each ending in \r\n
   std::string body;
   bool close = false;  // after this answer
+  // With status 101, by AcceptChannel (wire/channel.h): who has the connection from then on.
+  std::shared_ptr<ChannelHandler> channel;
 
   void Clear() {
     status = 200;
@@ -28,6 +33,7 @@ struct HttpResponse {
     headers.clear();
     body.clear();
     close = false;
+    channel.reset();
   }
 };
 

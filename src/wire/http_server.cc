@@ -24,6 +24,7 @@
 #include "base/limits.h"
 #include "base/mutex.h"
 #include "base/thread.h"
+#include "wire/channel_queue.h"
 #include "wire/tls.h"
 
 namespace holdfast::wire {
@@ -36,12 +37,14 @@ constexpr int64_t kLingerMicrosMax = 5'000'000;
 
 std::string_view StatusText(int status) {
   switch (status) {
+    case 101: return "Switching Protocols";
     case 200: return "OK";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
+    case 426: return "Upgrade Required";
     case 413: return "Request Entity Too Large";
     case 500: return "Internal Server Error";
     case 501: return "Not Implemented";
@@ -144,6 +147,24 @@ class Connection final : public Exchange {
   Io Write();
   void Account();
 
+  // --- once it is a WebSocket ---
+  void OpenChannel();
+  // False when nothing moves any more; `blocked`: the peer does not take what is in out_.
+  bool MoveChannel(bool blocked);
+  void Receive(std::string_view* bytes);
+  void CheckChannelTime(int64_t now_micros);
+  void EndChannel();
+
+  // What a connection has beyond HTTP when it is a WebSocket.
+  struct Talk {
+    std::shared_ptr<ChannelHandler> handler;
+    std::shared_ptr<ChannelQueue> queue;
+    std::shared_ptr<Connection*> self;  // null once the talk is over
+    FrameParser parser{kMessageBytesMax};
+    int64_t heard_micros;
+    int64_t pinged_micros;
+  };
+
   Loop* const loop_;
   Shared* const shared_;
   int fd_;
@@ -164,6 +185,8 @@ class Connection final : public Exchange {
   size_t linger_bytes_ = 0;
   int64_t active_micros_;  // last sign of life
   int64_t request_began_micros_ = 0;
+  int64_t close_by_micros_ = 0;
+  std::unique_ptr<Talk> talk_;
 };
 
 class Loop {
@@ -230,6 +253,7 @@ Connection::Connection(Loop* loop, Shared* shared, int fd)
 
 Connection::~Connection() {
   HF_ASSERT(!busy_);
+  EndChannel();
   if (tls_ != nullptr) SSL_free(tls_);
   if (fd_ >= 0) ::close(fd_);
   shared_->buffered_bytes.fetch_sub(accounted_);
@@ -241,6 +265,7 @@ void Connection::Close() {
   if (fd_ < 0) return;
   ::close(fd_);
   fd_ = -1;
+  EndChannel();
   if (!busy_) loop_->Remove(this);
 }
 
@@ -268,11 +293,16 @@ void Connection::OnFinished() {
 // Does whatever can be done now: send, read, handle, until nothing moves.
 void Connection::Drive() {
   while (!closed()) {
-    if (Write() == Io::kClosed) return Close();
+    Io wrote = Write();
+    if (wrote == Io::kClosed) return Close();
     bool sending = out_at_ < out_.size();
     if (closing_ && !sending && !busy_) {
       if (!lingers_) return Close();
       return Linger();
+    }
+    if (talk_ != nullptr) {
+      if (!MoveChannel(wrote == Io::kBlocked)) return;
+      continue;
     }
     // A client that does not read its answers is not read from either.
     if (busy_ || closing_ || sending) return;
@@ -330,14 +360,14 @@ Connection::Io Connection::Read() {
 }
 
 void Connection::Account() {
-  size_t now = in_.capacity();
+  size_t now = in_.capacity() + (talk_ == nullptr ? 0 : talk_->parser.held_bytes());
   if (now == accounted_) return;
   shared_->buffered_bytes.fetch_add(now - accounted_);  // wraps around where it shrinks
   accounted_ = now;
 }
 
 void Connection::HandleRequests() {
-  while (!busy_ && !closing_ && !closed()) {
+  while (!busy_ && !closing_ && !closed() && talk_ == nullptr) {
     size_t consumed = 0;
     std::string_view content = in_.content();
     if (content.empty()) break;
@@ -375,8 +405,9 @@ void Connection::HandleOne(size_t consumed) {
 
 // The answer into out_, and the request out of in_.
 void Connection::QueueResponse() {
-  bool keep =
-      parser_.request().keep_alive && !response_.close && !shared_->draining.load(std::memory_order_relaxed);
+  bool upgrades = response_.channel != nullptr;
+  bool keep = upgrades || (parser_.request().keep_alive && !response_.close &&
+                           !shared_->draining.load(std::memory_order_relaxed));
   size_t before = out_.size();
   out_.reserve(before + 320 + response_.headers.size() + response_.body.size());
   out_.append("HTTP/1.1 ")
@@ -385,8 +416,8 @@ void Connection::QueueResponse() {
       .append(StatusText(response_.status));
   out_.append("\r\nServer: holdfast\r\nDate: ").append(loop_->date_header());
   if (!response_.content_type.empty()) out_.append("\r\nContent-Type: ").append(response_.content_type);
-  out_.append("\r\nContent-Length: ").append(std::to_string(response_.body.size()));
-  out_.append(keep ? "\r\nConnection: keep-alive\r\n" : "\r\nConnection: close\r\n");
+  if (!upgrades) out_.append("\r\nContent-Length: ").append(std::to_string(response_.body.size()));
+  out_.append("\r\nConnection: ").append(upgrades ? "Upgrade\r\n" : keep ? "keep-alive\r\n" : "close\r\n");
   out_.append(response_.headers).append("\r\n");
   if (parser_.request().method != "HEAD") out_.append(response_.body);
   shared_->handler->Answered(this, request_bytes_, out_.size() - before);
@@ -396,6 +427,7 @@ void Connection::QueueResponse() {
   request_began_micros_ = pipelined_ ? base::SteadyMicros() : 0;
   if (!keep) closing_ = true;
   if (response_.body.capacity() > (1 << 20)) response_.body = {};
+  if (upgrades) OpenChannel();
 }
 
 // An answer to something that is no request.
@@ -415,7 +447,10 @@ void Connection::Refuse(int status) {
 // The client is still sending what we refused. Closing now would reset the connection under the answer it has
 // yet to read: so say that we are done, and throw away what comes, for a while.
 void Connection::Linger() {
-  if (!std::exchange(shut_down_, true)) ::shutdown(fd_, SHUT_WR);
+  if (!std::exchange(shut_down_, true)) {
+    if (tls_ != nullptr) SSL_shutdown(tls_);
+    ::shutdown(fd_, SHUT_WR);
+  }
   char discarded[kReadSize];
   while (linger_bytes_ < kLingerBytesMax) {
     ssize_t got = ::recv(fd_, discarded, sizeof discarded, 0);
@@ -450,6 +485,7 @@ Connection::Io Connection::Write() {
     }
     out_at_ += static_cast<size_t>(sent);
     active_micros_ = base::SteadyMicros();
+    if (talk_ != nullptr) talk_->queue->Moved();
   }
   out_.clear();
   out_at_ = 0;
@@ -459,6 +495,8 @@ Connection::Io Connection::Write() {
 
 void Connection::CheckTime(int64_t now_micros) {
   if (closed() || busy_) return;
+  if (talk_ != nullptr) return CheckChannelTime(now_micros);
+  if (close_by_micros_ != 0 && now_micros > close_by_micros_) return Close();
   if (shut_down_ && now_micros - active_micros_ > kLingerMicrosMax) return Close();
   bool receiving = request_began_micros_ != 0;
   bool sending = out_at_ < out_.size();
@@ -470,7 +508,96 @@ void Connection::CheckTime(int64_t now_micros) {
 
 void Connection::StartDraining() {
   if (closed() || busy_) return;
+  if (talk_ != nullptr) return talk_->queue->Close(kCloseGoingAway, "the server stops");
   if (in_.content().empty() && out_at_ == out_.size()) return Close();
+}
+
+// --- Connection, once it is a WebSocket ---
+
+void Connection::OpenChannel() {
+  talk_ = std::make_unique<Talk>();
+  talk_->handler = std::move(response_.channel);
+  talk_->self = std::make_shared<Connection*>(this);
+  talk_->pinged_micros = talk_->heard_micros = base::SteadyMicros();
+  talk_->queue = std::make_shared<ChannelQueue>([loop = loop_, self = talk_->self] {
+    loop->Post([self] {
+      if (*self != nullptr) (*self)->Drive();
+    });
+  });
+  pipelined_ = false;  // what came after the handshake are frames
+  request_began_micros_ = 0;
+  talk_->handler->OnOpen(talk_->queue);
+  if (shared_->draining.load()) StartDraining();
+}
+
+bool Connection::MoveChannel(bool blocked) {
+  if (talk_->queue->Take(&out_) == ChannelQueue::State::kEnding) {
+    closing_ = lingers_ = true;
+    close_by_micros_ = base::SteadyMicros() + kLingerMicrosMax;
+    EndChannel();
+    return true;
+  }
+  if (talk_->queue->TakeRoom()) talk_->handler->OnRoom(talk_->queue.get());
+  if (!in_.content().empty()) {
+    std::string_view bytes = in_.content();
+    size_t size = bytes.size();
+    Receive(&bytes);
+    in_.Consume(size - bytes.size());
+    in_.Shrink();
+    Account();
+    return true;
+  }
+  if (!blocked && !out_.empty()) return true;
+  if (!readable_) {
+    if (peer_done_) Close();
+    return false;
+  }
+  switch (Read()) {
+    case Io::kClosed: Close(); break;
+    case Io::kBlocked: readable_ = false; break;
+    case Io::kProgress: break;
+  }
+  return true;
+}
+
+void Connection::Receive(std::string_view* bytes) {
+  ChannelQueue* queue = talk_->queue.get();
+  FrameParser& parser = talk_->parser;
+  talk_->heard_micros = base::SteadyMicros();
+  while (!queue->ending()) {
+    switch (parser.Next(bytes)) {
+      case FrameParser::Event::kText: talk_->handler->OnMessage(queue, parser.payload()); break;
+      case FrameParser::Event::kPing:
+        queue->Send(std::make_shared<const std::string>(EncodeFrame(Opcode::kPong, parser.payload())));
+        break;
+      case FrameParser::Event::kPong: break;
+      case FrameParser::Event::kBinary: queue->Close(kCloseUnsupported, "only texts are understood"); break;
+      case FrameParser::Event::kClose: queue->Close(parser.close_code(), {}); break;
+      case FrameParser::Event::kBroken: queue->Close(parser.close_code(), {}); break;
+      case FrameParser::Event::kMore:
+        if (parser.held_bytes() > kReadSize * 2 &&
+            shared_->buffered_bytes.load(std::memory_order_relaxed) > shared_->options.buffered_bytes_max) {
+          queue->Close(kCloseTryLater, "the server has no memory for this message");
+        }
+        return;
+    }
+  }
+  *bytes = {};
+}
+
+void Connection::CheckChannelTime(int64_t now_micros) {
+  if (now_micros - talk_->heard_micros > shared_->options.silence_millis_max * 1000) return Close();
+  if (now_micros - talk_->pinged_micros < shared_->options.ping_millis * 1000) return;
+  talk_->pinged_micros = now_micros;
+  talk_->queue->Send(std::make_shared<const std::string>(EncodeFrame(Opcode::kPing, {})));
+}
+
+void Connection::EndChannel() {
+  if (talk_ == nullptr) return;
+  std::unique_ptr<Talk> over = std::move(talk_);
+  *over->self = nullptr;
+  over->queue->End();
+  over->handler->OnClosed(over->queue.get());
 }
 
 // --- Loop ---

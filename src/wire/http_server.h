@@ -4,6 +4,9 @@
 // Everything a stranger controls is bounded: head and body size, connections, memory for bodies, time to send
 // a request, time to sit idle.
 //
+// A handler may turn a connection into a WebSocket (wire/channel.h). Such a one may sit idle for as long as
+// it answers pings.
+//
 // Thread-safe.
 #pragma once
 
@@ -27,6 +30,9 @@ struct HttpServerOptions {
   size_t buffered_bytes_max = 512 << 20;  // of all requests being received
   int64_t request_seconds_max = 60;       // from a request's first byte to its last
   int64_t idle_seconds_max = 900;
+  // WebSockets: how often they are pinged, and how long one may say nothing at all.
+  int64_t ping_millis = 30'000;
+  int64_t silence_millis_max = 60'000;
   std::string tls_certificate;  // PEM files; empty: plain HTTP
   std::string tls_key;
 };
@@ -40,8 +46,8 @@ class HttpServer {
   virtual ~HttpServer() = default;
 
   virtual int port() const = 0;
-  // Accepts no more connections, lets requests under way finish, and closes. Returns when all are closed or
-  // the time is over.
+  // Accepts no more connections, lets requests under way finish, and closes, WebSockets with 1001. Returns
+  // when all are closed or the time is over.
   virtual void Drain(int64_t millis) = 0;
   virtual size_t connections() const = 0;
 };
