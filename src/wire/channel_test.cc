@@ -112,7 +112,7 @@ class ChannelTest : public ::testing::Test {
   void StartTls() {
     std::string base = ::testing::TempDir() + "holdfast-channel-" + std::to_string(::getpid());
     WriteCertificate(base + ".crt", base + ".key");
-    Start({.tls_certificate = base + ".crt", .tls_key = base + ".key"});
+    Start({.io_threads = 1, .tls_certificate = base + ".crt", .tls_key = base + ".key"});
     std::remove((base + ".crt").c_str());
     std::remove((base + ".key").c_str());
   }
@@ -288,6 +288,19 @@ TEST_F(ChannelTest, ItSpeaksThroughTls) {
   client->SendRaw(ClientFrame(Opcode::kClose, "\x03\xe8"));
   EXPECT_EQ(client->ReceiveClose(), kCloseNormal);
   EXPECT_TRUE(Becomes([&] { return echo().closed() == 1; }));
+}
+
+// What one client does to its own TLS must not be taken for something that another did.
+TEST_F(ChannelTest, GarbageOfOneClientDoesNotEndAnothers) {
+  StartTls();
+  auto client = Open(/*tls=*/true);
+  Client garbage(server_->port());
+  garbage.SendRaw("this is no TLS at all, and long enough to be sure of it\r\n\r\n");
+  EXPECT_EQ(garbage.Receive().opcode, Opcode::kContinuation);
+  for (int i = 0; i < 3; ++i) {
+    client->Send("still here");
+    ASSERT_EQ(client->ReceiveText(), "still here");
+  }
 }
 
 // The idle limit of HTTP does not end a WebSocket; not answering pings does.

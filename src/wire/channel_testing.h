@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <string>
 
@@ -37,6 +38,7 @@ class Client {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     HF_ASSERT(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
     if (!tls) return;
+    ::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to a socket that may be closed
     context_ = SSL_CTX_new(TLS_client_method());
     tls_ = SSL_new(context_);
     SSL_set_fd(tls_, fd_);

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -331,6 +332,7 @@ Connection::Io Connection::Read() {
     size_t room = in_.room();
     ssize_t got;
     if (tls_ != nullptr) {
+      ERR_clear_error();  // of another connection: SSL_get_error would take it for one of this
       got = SSL_read(tls_, to, static_cast<int>(std::min<size_t>(room, INT32_MAX)));
       if (got <= 0) {
         int why = SSL_get_error(tls_, static_cast<int>(got));
@@ -470,6 +472,7 @@ Connection::Io Connection::Write() {
     ssize_t sent;
     if (tls_ != nullptr) {
       size_t size = std::min<size_t>(out_.size() - out_at_, 1 << 30);
+      ERR_clear_error();
       sent = SSL_write(tls_, out_.data() + out_at_, static_cast<int>(size));
       if (sent <= 0) {
         int why = SSL_get_error(tls_, static_cast<int>(sent));
