@@ -17,12 +17,14 @@
 // calls.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "holdfast/database.h"
 #include "holdfast/export.h"
@@ -63,6 +65,43 @@ struct StoreAbilities {
   bool tags = true;
 };
 
+// What happened to one item.
+struct TableChange {
+  enum class Kind : unsigned char { kInsert, kModify, kRemove };
+
+  Kind kind = Kind::kInsert;
+  bool by_ttl = false;           // removed because its time had come
+  std::optional<Item> old_item;  // as it was before; of kModify and kRemove
+  std::optional<Item> new_item;  // as it is since; of kInsert and kModify
+  std::string position;          // to go on after this change
+};
+
+// Follows the changes of one table, each told once, after it is durable. The changes of one item come in the
+// order in which they were committed.
+//
+//   HF_TRY(auto watch, store->Watch("orders", std::nullopt));   // from now on
+//   while (!stop) {
+//     if (!watch->Wait(std::chrono::steady_clock::now() + 1s)) continue;
+//     HF_TRY(std::vector<holdfast::TableChange> changes, watch->Read(100));
+//     for (const holdfast::TableChange& change : changes) Use(change);
+//   }
+//
+// Changes are kept for as long as some watch of the table has yet to read them: one that is kept open and not
+// read costs disk space.
+//
+// Thread safety: a watch belongs to one thread at a time. Its store must outlive it.
+class HOLDFAST_EXPORT TableWatch {
+ public:
+  virtual ~TableWatch() = default;
+  // Returns true as soon as there may be something to read, false at the deadline.
+  virtual bool Wait(std::chrono::steady_clock::time_point deadline) = 0;
+  // Up to `limit` changes, oldest first, and none when there are none yet. Does not wait. Fails with
+  // kResourceNotFound once the table has been deleted; one made anew under its name is another table.
+  virtual Result<std::vector<TableChange>> Read(size_t limit) = 0;
+  // To go on after all that was read. Opaque: its form may change with the version.
+  virtual std::string position() const = 0;
+};
+
 class HOLDFAST_EXPORT Store {
  public:
   virtual ~Store() = default;
@@ -71,6 +110,13 @@ class HOLDFAST_EXPORT Store {
   virtual void Execute(const name##Request& request, Completion<name##Response> done) = 0;
   HF_STORE_OPERATIONS(HF_OPERATION)
 #undef HF_OPERATION
+
+  // Follows `table` from after the position `from`, or from now on. Fails with kResourceNotFound when there
+  // is no such table, with kTrimmedDataAccess when the changes after `from` are no longer kept (they are kept
+  // only while a watch needs them, and not from one start of the database to the next), with kValidation when
+  // `from` is no position, and with kNotSupported on a store elsewhere.
+  virtual Result<std::unique_ptr<TableWatch>> Watch(const std::string& table,
+                                                    const std::optional<std::string>& from) = 0;
 
   virtual StoreAbilities abilities() const = 0;
   // For messages: "the store in ./data", "http://127.0.0.1:8000 (us-east-1)".

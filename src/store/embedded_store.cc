@@ -1,5 +1,8 @@
 #include "store/embedded_store.h"
 
+#include <cinttypes>
+#include <cstdio>
+
 #include "base/mutex.h"
 #include "ops/operations.h"
 
@@ -51,6 +54,61 @@ class Delivery final : public engine::DurabilityWaiter {
   Pending* const pending_;
 };
 
+// A position as text: which table, and after which record of its log; in hexadecimal.
+std::string PositionText(engine::ObjectId table, const engine::ChangePosition& position) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%08" PRIx32 "-%016" PRIx64 "-%08" PRIx32, table, position.commit_number,
+                position.ordinal);
+  return text;
+}
+
+Result<engine::ChangePosition> ReadPosition(engine::ObjectId table, const std::string& text) {
+  engine::ChangePosition position;
+  uint32_t of_table = 0;
+  if (std::sscanf(text.c_str(), "%8" SCNx32 "-%16" SCNx64 "-%8" SCNx32, &of_table, &position.commit_number,
+                  &position.ordinal) != 3 ||
+      PositionText(of_table, position) != text) {
+    return ValidationError("'" + text + "' is no position of a watch");
+  }
+  if (of_table == table) return position;
+  return Error(ErrorCode::kTrimmedDataAccess, "the position is of another table, or of one that was deleted");
+}
+
+class EmbeddedWatch final : public TableWatch {
+ public:
+  EmbeddedWatch(engine::TablePtr table, std::unique_ptr<engine::Watch> watch)
+      : table_(std::move(table)), id_(table_->schema()->id), watch_(std::move(watch)) {}
+
+  bool Wait(std::chrono::steady_clock::time_point deadline) override { return watch_->Wait(deadline); }
+
+  Result<std::vector<TableChange>> Read(size_t limit) override {
+    {
+      base::ReaderLock gate(&table_->gate);
+      if (table_->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
+    }
+    HF_TRY(std::vector<engine::ChangeRecord> records, watch_->Read(limit));
+    std::vector<TableChange> changes;
+    changes.reserve(records.size());
+    for (engine::ChangeRecord& record : records) {
+      changes.push_back({KindOf(record), record.by_ttl, std::move(record.old), std::move(record.now),
+                         PositionText(id_, {record.commit_number, record.ordinal})});
+    }
+    return changes;
+  }
+
+  std::string position() const override { return PositionText(id_, watch_->position()); }
+
+ private:
+  static TableChange::Kind KindOf(const engine::ChangeRecord& record) {
+    if (!record.old) return TableChange::Kind::kInsert;
+    return record.now ? TableChange::Kind::kModify : TableChange::Kind::kRemove;
+  }
+
+  const engine::TablePtr table_;
+  const engine::ObjectId id_;
+  const std::unique_ptr<engine::Watch> watch_;
+};
+
 class Embedded final : public Store {
  public:
   explicit Embedded(engine::Engine* engine) : engine_(engine) {}
@@ -61,6 +119,18 @@ class Embedded final : public Store {
   }
   HF_STORE_OPERATIONS(HF_OPERATION)
 #undef HF_OPERATION
+
+  Result<std::unique_ptr<TableWatch>> Watch(const std::string& name,
+                                            const std::optional<std::string>& from) override {
+    engine::TablePtr table = engine_->catalog().Find(name);
+    if (table == nullptr) return Error(ErrorCode::kResourceNotFound, "there is no table " + name);
+    std::optional<engine::ChangePosition> position;
+    if (from) {
+      HF_TRY(position, ReadPosition(table->schema()->id, *from));
+    }
+    HF_TRY(std::unique_ptr<engine::Watch> watch, engine_->change_log().Open(table, position));
+    return std::make_unique<EmbeddedWatch>(std::move(table), std::move(watch));
+  }
 
   StoreAbilities abilities() const override {
     return {};

@@ -73,6 +73,12 @@ class Remote final : public Store {
   HF_STORE_OPERATIONS(HF_OPERATION)
 #undef HF_OPERATION
 
+  Result<std::unique_ptr<TableWatch>> Watch(const std::string& table,
+                                            const std::optional<std::string>&) override {
+    return Error(ErrorCode::kNotSupported,
+                 "following the changes of " + table + " on " + name() + " needs DynamoDB Streams");
+  }
+
   StoreAbilities abilities() const override {
     return abilities_;
   }

@@ -382,6 +382,119 @@ TEST_P(StoreTest, OneThreadHasManyWritesUnderWay) {
             kWrites);
 }
 
+// --- watching ---
+
+using namespace std::chrono_literals;
+
+class WatchTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    table_ = CreatePair();
+  }
+  void Put(const std::string& s, int n) {
+    Item item = Pair("p", s);
+    item.Set("n", n);
+    Must(PutItemRequest{.table_name = table_, .item = item});
+  }
+  std::unique_ptr<TableWatch> Watch(const std::optional<std::string>& from = std::nullopt) {
+    auto watch = store().Watch(table_, from);
+    if (!watch) return ADD_FAILURE() << watch.error().ToString(), nullptr;
+    return *std::move(watch);
+  }
+  ErrorCode WatchFails(const std::string& table, const std::optional<std::string>& from) {
+    auto watch = store().Watch(table, from);
+    EXPECT_FALSE(watch);
+    return watch ? ErrorCode::kInternal : watch.error().code();
+  }
+  // Waits for `count` changes, taken a few at a time.
+  static std::vector<TableChange> Read(TableWatch* watch, size_t count) {
+    std::vector<TableChange> all;
+    auto deadline = std::chrono::steady_clock::now() + 20s;
+    while (all.size() < count && watch->Wait(deadline)) {
+      auto some = watch->Read(3);
+      if (!some) return ADD_FAILURE() << some.error().ToString(), all;
+      for (TableChange& change : *some) all.push_back(std::move(change));
+    }
+    EXPECT_EQ(all.size(), count);
+    return all;
+  }
+
+  std::string table_;
+};
+
+TEST_P(WatchTest, ChangesAreToldOnceInTheOrderOfTheirCommits) {
+  Put("before", 0);
+  auto watch = Watch();
+  Put("a", 1);
+  Put("a", 2);
+  Put("b", 1);
+  Must(DeleteItemRequest{.table_name = table_, .key = Pair("p", "a")});
+  auto changes = Read(watch.get(), 4);
+  using Kind = TableChange::Kind;
+  EXPECT_EQ(changes[0].kind, Kind::kInsert);
+  EXPECT_FALSE(changes[0].old_item);
+  EXPECT_EQ(changes[0].new_item, (Item{{"p", "p"}, {"s", "a"}, {"n", 1}}));
+  EXPECT_EQ(changes[1].kind, Kind::kModify);
+  EXPECT_EQ(changes[1].old_item, changes[0].new_item);
+  EXPECT_EQ(changes[1].new_item->Get("n"), 2);
+  EXPECT_EQ(changes[2].new_item->Get("s"), "b");
+  EXPECT_EQ(changes[3].kind, Kind::kRemove);
+  EXPECT_EQ(changes[3].old_item, changes[1].new_item);
+  EXPECT_FALSE(changes[3].new_item || changes[3].by_ttl);
+  EXPECT_FALSE(watch->Wait(std::chrono::steady_clock::now())) << "nothing is told twice";
+}
+
+// Whoever stops and comes back must neither miss a change nor see one twice.
+TEST_P(WatchTest, AWatchGoesOnAfterAPosition) {
+  auto watch = Watch();
+  for (int i = 0; i < 7; ++i) Put(std::to_string(i), i);
+  auto changes = Read(watch.get(), 7);
+  auto second = Watch(changes[2].position);
+  auto rest = Read(second.get(), 4);
+  EXPECT_EQ(rest.front().new_item, changes[3].new_item);
+  EXPECT_EQ(rest.back().position, changes.back().position);
+  Put("more", 1);
+  EXPECT_EQ(Read(Watch(watch->position()).get(), 1).front().new_item->Get("s"), "more");
+}
+
+TEST_P(WatchTest, WhatIsNoLongerKeptIsRefused) {
+  Put("a", 1);
+  std::string position = Watch()->position();
+  EXPECT_EQ(WatchFails(table_, "nonsense"), ErrorCode::kValidation);
+  EXPECT_EQ(WatchFails("no.such.table", std::nullopt), ErrorCode::kResourceNotFound);
+  std::string other = CreatePair();
+  EXPECT_EQ(WatchFails(other, position), ErrorCode::kTrimmedDataAccess) << "it is of another table";
+  // Nobody watches: changes are not kept, once the housekeeper has noticed.
+  EXPECT_TRUE(Becomes([&] {
+    Put("a", 2);
+    auto late = store().Watch(table_, position);
+    return !late && late.error().code() == ErrorCode::kTrimmedDataAccess;
+  }));
+}
+
+TEST_P(WatchTest, TheWatchOfADeletedTableSaysSo) {
+  auto watch = Watch();
+  Must(DeleteTableRequest{table_});
+  EXPECT_TRUE(Becomes([&] {
+    watch->Wait(std::chrono::steady_clock::now() + 1s);
+    auto read = watch->Read(10);
+    return !read && read.error().code() == ErrorCode::kResourceNotFound;
+  }));
+  EXPECT_EQ(WatchFails(table_, std::nullopt), ErrorCode::kResourceNotFound);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, WatchTest, testing::Values("memory", "disk"),
+                         [](const auto& info) { return info.param; });
+
+TEST(RemoteStore, SaysWhatWatchingWouldNeed) {
+  OnServer opened;
+  auto watch = opened.store->Watch("t", std::nullopt);
+  ASSERT_FALSE(watch);
+  EXPECT_EQ(watch.error().code(), ErrorCode::kNotSupported);
+  EXPECT_NE(watch.error().message().find("needs DynamoDB Streams"), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(Stores, StoreTest, testing::ValuesIn(Kinds()),
                          [](const auto& info) { return info.param; });
 
