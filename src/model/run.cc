@@ -200,7 +200,7 @@ Status Running::CheckRefusals(Scope* scope) {
     HF_TRY(Item details, scope->Evaluate(refusal.details));
     if (refusal.retry_after) {
       HF_TRY(std::optional<ValueView> seconds, scope->Evaluate(*refusal.retry_after));
-      if (seconds) details.Set("retryAfter", value::ToAttributeValue(*seconds));
+      if (seconds) details.Set("retry_after", value::ToAttributeValue(*seconds));
     }
     HF_TRY(std::optional<ValueView> message, scope->Evaluate(refusal.message));
     std::string text = message ? ReadableValue(value::ToAttributeValue(*message))

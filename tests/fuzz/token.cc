@@ -7,6 +7,9 @@
 #include "tests/fuzz/fuzz.h"
 
 #include <openssl/ec.h>
+#include <openssl/evp.h>
+
+#include <cstring>
 
 using namespace holdfast;
 

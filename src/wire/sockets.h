@@ -1,0 +1,53 @@
+// The WebSockets of the models that a server runs: a feed for each model, and the commands that some models
+// run when a connection comes and goes.
+//
+// A model with the commands `ws.connect` and `ws.disconnect` keeps its connections as items: the first runs,
+// for a caller with a tenant, before the handshake is answered, so that whoever knows the connection's id
+// finds it stored; the second when it is closed, however that came about.
+//
+// Thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/log.h"
+#include "base/random.h"
+#include "holdfast/model.h"
+#include "wire/channel.h"
+#include "wire/feed.h"
+#include "wire/worker_pool.h"
+
+namespace holdfast::wire {
+
+class Sockets {
+ public:
+  // All must outlive it, and it the server whose connections it serves.
+  Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, const base::Log* log);
+
+
+  // What talks over a connection of this caller. Blocks. `may_read` is asked for entities.
+  Result<std::shared_ptr<ChannelHandler>> Open(Application* application, const Caller& caller,
+                                               std::function<bool(std::string_view entity)> may_read);
+  // Tells what a command of the model emitted.
+  void Emit(const model::Model& model, const std::vector<Emitted>& emitted);
+  // Sends a text of JSON to a connection of any model; false when there is none of that id.
+  bool Post(std::string_view connection_id, std::string_view json);
+
+ private:
+  class Connection;
+
+  Hub* HubOf(const model::Model& model) const;
+  // Runs a command in the name of a connection that is gone.
+  void Disconnect(Application* application, const std::string& connection_id);
+
+  WorkerPool* const pool_;
+  const base::Log* const log_;
+  base::Random random_;
+  std::map<std::string, std::unique_ptr<Hub>> hubs_;  // by model
+};
+
+}  // namespace holdfast::wire
