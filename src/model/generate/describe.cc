@@ -40,4 +40,32 @@ std::string ComputedText(const Computed& computed) {
              unit->second);
 }
 
+std::string TypeText(const Attribute& attribute) {
+  std::string type(KindName(attribute.kind));
+  if (attribute.kind == Kind::kVector) type += Cat("(", std::to_string(attribute.dimensions), ")");
+  if (attribute.kind == Kind::kList && attribute.items) type += Cat("[", TypeText(*attribute.items), "]");
+  if (!attribute.schema.empty()) type += " " + attribute.schema;
+  if (!attribute.schema_by.empty()) type += Cat(" by ", attribute.schema_by);
+  return type;
+}
+
+std::vector<std::string> Remarks(const Attribute& attribute) {
+  std::vector<std::string> remarks;
+  if (!attribute.choices.empty()) {
+    remarks.push_back(
+        Cat("one of ", Join(attribute.choices, ", "), attribute.open_choices ? " or another" : ""));
+  }
+  if (attribute.default_value)
+    remarks.push_back(Cat("default ", Node(*attribute.default_value).Spell(Node::Style::kJson)));
+  if (attribute.default_from) remarks.push_back(Cat("default ", ComputedText(*attribute.default_from)));
+  if (attribute.always) remarks.push_back(Cat("always ", ComputedText(*attribute.always)));
+  if (attribute.min) remarks.push_back(Cat("at least ", NumberText(*attribute.min)));
+  if (attribute.max) remarks.push_back(Cat("at most ", NumberText(*attribute.max)));
+  if (!attribute.pattern.empty()) remarks.push_back(Cat("like ", attribute.pattern));
+  if (!attribute.stored) remarks.emplace_back("in the key only");
+  if (attribute.immutable) remarks.emplace_back("fixed once set");
+  if (!attribute.description.empty()) remarks.push_back(attribute.description);
+  return remarks;
+}
+
 }  // namespace holdfast::model::generate

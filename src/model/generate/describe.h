@@ -21,5 +21,9 @@ std::string PartsText(const std::vector<KeyPart>& parts, Mark mark = &Unmarked);
 std::string KeysText(const std::vector<KeyAttribute>& keys, Mark mark = &Unmarked);
 // createdAt + 30d
 std::string ComputedText(const Computed& computed);
+// S, vector(8), L[S], M details
+std::string TypeText(const Attribute& attribute);
+// "one of a, b", "default 1", "at least 1": what there is to say beyond the type.
+std::vector<std::string> Remarks(const Attribute& attribute);
 
 }  // namespace holdfast::model::generate

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "model/generate/command_facts.h"
 #include "model/generate/describe.h"
 #include "model/generate/generate.h"
 #include "model/generate/shape.h"
@@ -63,38 +64,10 @@ void AddKeyTable(const Model& model, Lines* lines) {
 
 // --- entities ---
 
-std::string TypeText(const Attribute& attribute) {
-  std::string type(KindName(attribute.kind));
-  if (attribute.kind == Kind::kVector) type += Cat("(", std::to_string(attribute.dimensions), ")");
-  if (attribute.kind == Kind::kList && attribute.items) type += Cat("[", TypeText(*attribute.items), "]");
-  if (!attribute.schema.empty()) type += " " + attribute.schema;
-  if (!attribute.schema_by.empty()) type += Cat(" by ", attribute.schema_by);
-  return type;
-}
-
-std::string Remarks(const Attribute& attribute) {
-  std::vector<std::string> remarks;
-  if (!attribute.choices.empty()) {
-    remarks.push_back(
-        Cat("one of ", Join(attribute.choices, ", "), attribute.open_choices ? " or another" : ""));
-  }
-  if (attribute.default_value)
-    remarks.push_back(Cat("default ", Node(*attribute.default_value).Spell(Node::Style::kJson)));
-  if (attribute.default_from) remarks.push_back(Cat("default ", ComputedText(*attribute.default_from)));
-  if (attribute.always) remarks.push_back(Cat("always ", ComputedText(*attribute.always)));
-  if (attribute.min) remarks.push_back(Cat("at least ", NumberText(*attribute.min)));
-  if (attribute.max) remarks.push_back(Cat("at most ", NumberText(*attribute.max)));
-  if (!attribute.pattern.empty()) remarks.push_back(Cat("like ", attribute.pattern));
-  if (!attribute.stored) remarks.emplace_back("in the key only");
-  if (attribute.immutable) remarks.emplace_back("fixed once set");
-  if (!attribute.description.empty()) remarks.push_back(attribute.description);
-  return Cell(Join(remarks, "; "));
-}
-
 void AddAttributes(const std::vector<Attribute>& attributes, const std::string& prefix, Lines* lines) {
   for (const Attribute& attribute : attributes) {
     lines->Add(Row({Code(prefix + attribute.name), TypeText(attribute), attribute.required ? "yes" : "",
-                    Remarks(attribute)}));
+                    Cell(Join(Remarks(attribute), "; "))}));
     AddAttributes(attribute.fields, prefix + attribute.name + ".", lines);
     if (attribute.items) AddAttributes(attribute.items->fields, prefix + attribute.name + "[].", lines);
   }
@@ -214,6 +187,20 @@ void AddPattern(const Pattern& pattern, Lines* lines) {
   }
 }
 
+// --- commands ---
+
+void AddCommand(const Model& model, const Command& command, Lines* lines) {
+  std::vector<std::string> inputs;
+  for (const Attribute& input : command.inputs)
+    inputs.push_back(Cat(Code(input.name), " ", KindName(input.kind), input.required ? "" : "?"));
+  std::vector<std::string> refusals;
+  for (const Refusal& refusal : command.refusals) refusals.push_back(refusal.name);
+  std::string written =
+      JoinAll(FactsOf(model, command).written, ", ", [](const Entity* e) { return e->name; });
+  lines->Add(Row({Code(command.name), Cell(Cat(command.id, command.id.empty() ? "" : " ", command.title)),
+                  Join(inputs, ", "), written, Join(refusals, ", ")}));
+}
+
 // --- machines ---
 
 // Mermaid takes no spaces and dashes in the names of states.
@@ -268,6 +255,11 @@ std::string ModelPage(const Model& model) {
     lines.Add().Add("## Access patterns").Add();
     AddHead({"ID", "Pattern", "Operation", "Key condition", "Entities", "Parameters"}, &lines);
     for (const auto& pattern : model.patterns) AddPattern(*pattern, &lines);
+  }
+  if (!model.commands.empty()) {
+    lines.Add().Add("## Commands").Add();
+    AddHead({"Command", "", "Input", "Writes", "Refusals"}, &lines);
+    for (const auto& command : model.commands) AddCommand(model, *command, &lines);
   }
   if (!model.machines.empty()) lines.Add().Add("## State machines");
   for (const auto& machine : model.machines) AddMachine(*machine, &lines);

@@ -5,10 +5,6 @@
 namespace holdfast::model::generate {
 namespace {
 
-bool Contains(const std::vector<std::string>& all, const std::string& one) {
-  return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 Node ComputedFacts(const Computed& computed) {
   static constexpr std::string_view kFunctions[] = {"now()", "uuid()", "ulid()"};
   bool function = computed.source != Computed::Source::kAttribute;

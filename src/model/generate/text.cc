@@ -60,6 +60,10 @@ std::string Join(const std::vector<std::string>& parts, std::string_view between
   return joined;
 }
 
+bool Contains(const std::vector<std::string>& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
 std::string JoinQuoted(const std::vector<std::string>& texts, std::string_view between) {
   return JoinAll(texts, between, [](const std::string& text) { return Quote(text); });
 }

@@ -27,6 +27,7 @@ std::string JoinAll(const All& all, std::string_view between, Text text) {
   for (const auto& one : all) texts.push_back(text(one));
   return Join(texts, between);
 }
+bool Contains(const std::vector<std::string>& all, std::string_view one);
 // Each in quotes.
 std::string JoinQuoted(const std::vector<std::string>& texts, std::string_view between);
 // `all` with `from` replaced by `to`.
