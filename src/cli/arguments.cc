@@ -12,12 +12,22 @@ namespace {
 
 using model::Kind;
 
-Result<AttributeMap> ReadObject(std::istream& in, const std::string& name) {
-  if (!in) return UsageError("cannot read " + name);
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+Result<AttributeMap> ParseObject(const std::string& text, const std::string& name) {
   Result<Item> item = json::ReadPlainItem(text);
   if (!item) return UsageError(name + ": " + item.error().message());
   return item->ToMap();
+}
+
+// {"name": …}, @file.json or -
+Result<AttributeMap> ReadObject(const std::string& word) {
+  if (word.starts_with('{')) return ParseObject(word, "the object");
+  std::ifstream file;
+  if (word != "-") file.open(word.substr(1));
+  std::istream& in = word == "-" ? std::cin : file;
+  std::string name = word == "-" ? "standard input" : word.substr(1);
+  if (!in) return UsageError("cannot read " + name);
+  return ParseObject(std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>()),
+                     name);
 }
 
 bool IsText(Kind kind) {
@@ -53,11 +63,8 @@ AttributeValue ReadValue(const model::Attribute* attribute, const std::string& t
 Result<AttributeMap> ReadFields(const std::vector<std::string>& words, const Declared& declared) {
   AttributeMap fields;
   for (const std::string& word : words) {
-    if (word == "-" || word.starts_with('@')) {
-      std::ifstream file;
-      if (word != "-") file.open(word.substr(1));
-      HF_TRY(AttributeMap object,
-             word == "-" ? ReadObject(std::cin, "standard input") : ReadObject(file, word.substr(1)));
+    if (word == "-" || word.starts_with('@') || word.starts_with('{')) {
+      HF_TRY(AttributeMap object, ReadObject(word));
       for (const auto& [name, value] : object) fields.insert_or_assign(name, Fit(declared(name), value));
       continue;
     }

@@ -19,7 +19,8 @@ using Declared = std::function<const model::Attribute*(std::string_view name)>;
 // refuse.
 AttributeValue ReadValue(const model::Attribute* attribute, const std::string& text);
 
-// name=value, name:=json, @file.json or - (standard input) for a whole object; what comes later wins.
+// name=value, name:=json; for a whole object its JSON, @file.json or - (standard input). What comes later
+// wins.
 Result<AttributeMap> ReadFields(const std::vector<std::string>& words, const Declared& declared);
 // --name value or --name=value.
 Result<AttributeMap> ReadParameters(const std::vector<std::string>& words, const Declared& declared);

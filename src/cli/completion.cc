@@ -1,5 +1,6 @@
 #include "cli/completion.h"
 
+#include "cli/run.h"
 #include "model/generate/text.h"
 
 namespace holdfast::cli {
@@ -23,42 +24,51 @@ struct Words {
   }
 };
 
+std::vector<const CLI::App*> Commands(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App* command) { return !command->get_group().empty(); });
+}
+
 void Collect(const CLI::App& app, const std::string& path, std::vector<Words>* all) {
   Words words{.path = path};
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+  for (const CLI::App* command : Commands(app))
     words.commands.emplace_back(command->get_name(), command->get_description());
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames())
       words.flags.emplace_back("--" + name, option->get_description());
   }
   all->push_back(std::move(words));
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    Collect(*command, Cat(path, "/", command->get_name()), all);
+  for (const CLI::App* command : Commands(app)) Collect(*command, Cat(path, "/", command->get_name()), all);
 }
 
-// bash and zsh share their language: follow the words to the command, then offer its words.
-void AddCases(const std::vector<Words>& all, std::string_view words_before, Lines* lines) {
-  lines->Add("local path= offered= word");
-  lines->Open(Cat("for word in ", words_before, "; do"));
-  lines->Open("case $path/$word in");
+// bash and zsh share their language: follow the words to the command, then offer its words. Models, their
+// commands and inputs are known to the program alone.
+// `words` names the array of words on the line, `last` counts those before the one to complete.
+void AddCases(const std::vector<Words>& all, std::string_view words_name, std::string_view last,
+              std::string_view program, Lines* lines) {
+  lines->Add("local at= offered= word");  // zsh has its own use for `path`
+  lines->Open(Cat("for word in \"${", words_name, "[@]:1:", last, "-1}\"; do"));
+  lines->Open("case $at/$word in");
   std::string paths;
   for (const Words& words : all) {
     if (!words.path.empty()) paths += (paths.empty() ? "" : "|") + words.path;
   }
-  lines->Add(Cat(paths, ") path=$path/$word ;;"));
+  lines->Add(Cat(paths, ") at=$at/$word ;;"));
   lines->Close("esac").Close("done");
-  lines->Open("case $path in");
+  lines->Open("case $at in");
   for (const Words& words : all)
     lines->Add(Cat(words.path.empty() ? "''" : words.path, ") offered='", words.All(), "' ;;"));
   lines->Close("esac");
+  lines->Add(Cat("[ \"$at\" != /run ] || offered=\"$offered $(", program, " ", kCompleteRun, " \"${",
+                 words_name, "[@]:2:", last, "-2}\" 2>/dev/null)\""));
 }
 
 std::string Bash(const std::vector<Words>& all) {
   Lines lines;
   lines.Add("# Completion for bash: source <(holdfast completion bash)");
   lines.Open("_holdfast() {");
-  AddCases(all, "\"${COMP_WORDS[@]:1:COMP_CWORD-1}\"", &lines);
+  AddCases(all, "COMP_WORDS", "COMP_CWORD", "\"${COMP_WORDS[0]}\"", &lines);
   lines.Add("COMPREPLY=($(compgen -W \"$offered\" -- \"${COMP_WORDS[COMP_CWORD]}\"))");
+  lines.Add("[[ ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null");
   lines.Close("}").Add("complete -o default -F _holdfast holdfast");
   return lines.Take();
 }
@@ -67,7 +77,7 @@ std::string Zsh(const std::vector<Words>& all) {
   Lines lines;
   lines.Add("#compdef holdfast").Add("# Completion for zsh: source <(holdfast completion zsh)");
   lines.Open("_holdfast() {");
-  AddCases(all, "\"${words[@]:1:CURRENT-2}\"", &lines);
+  AddCases(all, "words", "CURRENT-1", "\"${words[1]}\"", &lines);
   lines.Add("compadd -- ${=offered}").Add("_files");
   lines.Close("}").Add("compdef _holdfast holdfast");
   return lines.Take();
@@ -100,6 +110,8 @@ std::string Fish(const std::vector<Words>& all) {
     for (const auto& [name, description] : words.commands) add("-f -a " + name, description);
     for (const auto& [name, description] : words.flags) add("-l " + name.substr(2), description);
   }
+  lines.Add(Cat("complete -c holdfast -n \"__holdfast_at /run\" -f -a \"(holdfast ", kCompleteRun,
+                " (commandline -opc)[3..] 2>/dev/null)\""));
   return lines.Take();
 }
 

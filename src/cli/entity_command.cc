@@ -82,19 +82,10 @@ int PrintAnswer(const Answer& answer, bool json) {
 int PrintRecord(const Record& record, const std::vector<ModelWarning>& warnings, bool json) {
   Item fields = record.Fields();
   PrintWarnings(warnings);
-  if (json) {
+  if (json)
     PrintJson(cli::NodeOf(fields));
-    return kDone;
-  }
-  value::MapView view(fields);
-  for (uint32_t i = 0; i < view.size(); ++i) {
-    std::string text;
-    if (view.At(i).value.type() == value::Type::kString)
-      text = view.At(i).value.payload();
-    else
-      json::AppendPlain(view.At(i).value, &text);
-    Print(std::string(view.At(i).name) + ": " + text);
-  }
+  else
+    PrintFields(fields);
   return kDone;
 }
 
@@ -199,13 +190,6 @@ struct Target {
     return Item(key);
   }
 };
-
-Result<ModelPtr> ModelNamed(const std::vector<ModelPtr>& models, const std::string& name) {
-  for (const ModelPtr& model : models) {
-    if (model->name == name) return model;
-  }
-  return model::Refuse("NotFound", "there is no model " + name + " among those given by --models");
-}
 
 Result<const model::Entity*> EntityNamed(const model::Model& model, const std::string& name) {
   for (const auto& entity : model.entities) {

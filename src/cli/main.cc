@@ -10,6 +10,7 @@
 #include "cli/jobs.h"
 #include "cli/keys.h"
 #include "cli/model_command.h"
+#include "cli/run.h"
 #include "cli/search.h"
 #include "cli/serve.h"
 #include "cli/token.h"
@@ -190,6 +191,7 @@ int Main(int argc, char** argv) {
   AddModelCommands(&app, &run);
   AddJobCommands(app.get_subcommand("model"), &run);
   AddEntityCommands(&app, &run);
+  AddRunCommand(&app, &run);
   AddDemoCommand(&app, &run);
   AddKeyCommands(&app, &run);
   AddTokenCommand(&app, &run);

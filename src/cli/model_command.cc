@@ -7,9 +7,12 @@
 
 #include "cli/show.h"
 #include "cli/store_flags.h"
+#include "cli/version.h"
 #include "model/generate/cost.h"
 #include "model/generate/diff.h"
 #include "model/generate/generate.h"
+#include "model/generate/openapi.h"
+#include "model/generate/reference_page.h"
 #include "model/item_builder.h"
 
 namespace holdfast::cli {
@@ -238,6 +241,21 @@ Result<int> Show(const FileConfig& config) {
   return kDone;
 }
 
+struct OpenApiConfig {
+  ModelFlags flags;
+  bool html = false;
+  bool json = false;  // it is JSON anyway
+};
+
+Result<int> OpenApi(const OpenApiConfig& config) {
+  HF_TRY(std::vector<ModelPtr> models, LoadModels(config.flags));
+  std::vector<const model::Model*> all;
+  for (const ModelPtr& model : models) all.push_back(model.get());
+  if (config.html) return PrintText(generate::ReferencePage(all, std::string(kVersion)), config.json);
+  cli::Print(generate::OpenApiOf(all, std::string(kVersion)));
+  return kDone;
+}
+
 struct DiffConfig {
   ModelFlags flags;
   std::string before;
@@ -373,7 +391,7 @@ CLI::App* AddModelCommands(CLI::App* app, Run* run) {
   }
   {
     auto [show, config] = AddFileCommand(model, "show", "What a model has, or one thing of it", run, &Show);
-    show->add_option("name", config->name, "An entity, a pattern or a state machine");
+    show->add_option("name", config->name, "An entity, a pattern, a command or a state machine");
   }
   {
     auto [types, config] =
@@ -387,6 +405,12 @@ CLI::App* AddModelCommands(CLI::App* app, Run* run) {
   AddFileCommand(model, "docs", "A page about a model, in Markdown", run, &Docs);
   AddFileCommand(model, "template", "The tables as a CloudFormation template", run, &Template);
   AddFileCommand(model, "schema", "JSON Schema of the entities", run, &Schema);
+  {
+    auto [openapi, config] =
+        AddCommand(model, "openapi", "The OpenAPI document of a server that has these models", run, &OpenApi);
+    AddFiles(openapi, &config->flags, "Model files, or names of shipped ones; all shipped ones unless told");
+    openapi->add_flag("--html", config->html, "The page at /docs instead");
+  }
   AddCost(model, run);
   return model;
 }

@@ -154,6 +154,18 @@ Rows RowsOf(const std::vector<Item>& items, const std::vector<std::string>& firs
   return rows;
 }
 
+void PrintFields(const Item& item) {
+  value::MapView view(item);
+  for (uint32_t i = 0; i < view.size(); ++i) {
+    std::string text;
+    if (view.At(i).value.type() == value::Type::kString)
+      text = view.At(i).value.payload();
+    else
+      json::AppendPlain(view.At(i).value, &text);
+    Print(std::string(view.At(i).name) + ": " + text);
+  }
+}
+
 Node NodeOf(const Item& item) {
   std::string text;
   json::AppendPlainItem(value::MapView(item), &text);

@@ -40,6 +40,9 @@ std::string CellText(value::ValueView value);
 Rows RowsOf(const std::vector<Item>& items, const std::vector<std::string>& first = {},
             const std::vector<std::string>& lead = {});
 
+// A line per attribute.
+void PrintFields(const Item& item);
+
 Node NodeOf(const Item& item);
 Node NodeOf(const std::vector<ModelWarning>& warnings);
 // Warnings go to stderr, so that they do not mix with results.

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "cli/output.h"
+#include "model/command.h"
+#include "model/generate/command_facts.h"
 #include "model/generate/describe.h"
 #include "model/refusal.h"
 
@@ -74,6 +76,26 @@ Node PatternNode(const model::Pattern& pattern) {
       .Set("params", AttributesNode(pattern.params));
 }
 
+Node CommandNode(const model::Model& model, const model::Command& command) {
+  Node node = Node::Map().Set("command", command.name);
+  if (!command.id.empty()) node.Set("id", command.id);
+  node.Set("title", command.title);
+  std::vector<std::string> roles = model::generate::RolesOf(model, command);
+  if (!roles.empty()) node.Set("roles", Node::List(roles));
+  Node reads = Node::Map();
+  for (const model::CommandRead& read : command.reads)
+    reads.Set(read.name, read.entity->name + (read.optional ? "?" : ""));
+  std::vector<std::string> written;
+  for (const model::Entity* entity : model::generate::FactsOf(model, command).written)
+    written.push_back(entity->name);
+  std::vector<std::string> refusals;
+  for (const model::Refusal& refusal : command.refusals) refusals.push_back(refusal.name);
+  return node.Set("input", AttributesNode(command.inputs))
+      .Set("reads", reads)
+      .Set("writes", Node::List(written))
+      .Set("refusals", Node::List(refusals));
+}
+
 Node ModelNode(const model::Model& model) {
   Node tables = Node::Map();
   for (const auto& table : model.tables) tables.Set(table->name, KeysText(table->key));
@@ -81,6 +103,8 @@ Node ModelNode(const model::Model& model) {
   for (const auto& entity : model.entities) entities.Set(entity->name, PartsText(entity->key));
   Node patterns = Node::Map();
   for (const auto& pattern : model.patterns) patterns.Set(pattern->id, pattern->title);
+  Node commands = Node::Map();
+  for (const auto& command : model.commands) commands.Set(command->name, command->title);
   Node machines = Node::Map();
   for (const auto& machine : model.machines) machines.Set(machine->name, machine->entity->name);
   return Node::Map()
@@ -90,6 +114,7 @@ Node ModelNode(const model::Model& model) {
       .Set("tables", tables)
       .Set("entities", entities)
       .Set("patterns", patterns)
+      .Set("commands", commands)
       .Set("machines", machines);
 }
 
@@ -101,10 +126,14 @@ Result<Node> Describe(const model::Model& model, const std::string& name) {
     if (entity->name == name || entity->id == name) return EntityNode(*entity);
   }
   if (const model::Pattern* pattern = model.FindPattern(name)) return PatternNode(*pattern);
+  for (const auto& command : model.commands) {
+    if (command->name == name || command->id == name) return CommandNode(model, *command);
+  }
   for (const auto& machine : model.machines) {
     if (machine->name == name) return MachineNode(*machine);
   }
-  return model::Refuse("NotFound", "the model " + model.name + " has no entity, pattern or machine " + name);
+  return model::Refuse("NotFound",
+                       "the model " + model.name + " has no entity, pattern, command or machine " + name);
 }
 
 }  // namespace holdfast::cli

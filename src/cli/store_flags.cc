@@ -13,6 +13,8 @@
 #include "cli/config.h"
 #include "cli/output.h"
 #include "holdfast/master_keys.h"
+#include "model/model.h"
+#include "model/refusal.h"
 #include "store/credentials.h"
 
 namespace holdfast::cli {
@@ -184,6 +186,13 @@ Result<std::vector<ModelPtr>> LoadModels(const ModelFlags& flags) {
   return models;
 }
 
+Result<ModelPtr> ModelNamed(const std::vector<ModelPtr>& models, const std::string& name) {
+  for (const ModelPtr& model : models) {
+    if (model->name == name) return model;
+  }
+  return model::Refuse("NotFound", "there is no model " + name + " among those given by --models");
+}
+
 void AddDataFlags(CLI::App* app, DataFlags* flags) {
   AddStoreFlags(app, &flags->store);
   AddModelFlags(app, &flags->models);
@@ -191,7 +200,7 @@ void AddDataFlags(CLI::App* app, DataFlags* flags) {
                   "Master keys for encrypted attributes (`holdfast keys create`)");
   app->add_option("--embedder", flags->embedder,
                   "What makes vectors of texts: demo, or the URL of a webhook");
-  app->add_option("--as", flags->tenant, "Act as this tenant; otherwise as an administrator")
+  app->add_option("--as,--tenant", flags->tenant, "Act as this tenant; otherwise as an administrator")
       ->type_name("TENANT");
 }
 

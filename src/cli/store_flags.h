@@ -51,6 +51,7 @@ void AddModelFlags(CLI::App* app, ModelFlags* flags);
 // The directory of the shipped models: $HOLDFAST_MODELS, or what lies beside the program.
 Result<std::string> ShippedModels();
 Result<std::vector<ModelPtr>> LoadModels(const ModelFlags& flags);
+Result<ModelPtr> ModelNamed(const std::vector<ModelPtr>& models, const std::string& name);
 
 // Everything that a command on an application's data needs.
 struct DataFlags {
