@@ -1,10 +1,13 @@
 """What is generated from the shipped models, by the program's own command."""
+import functools
+import pathlib
 import subprocess
 
 import yaml
 from implementations import HOLDFAST
 from server import ROOT
 
+HERE = pathlib.Path(__file__).resolve().parent
 MODELS = ("pm", "pos", "trip")
 
 
@@ -20,6 +23,31 @@ def model_file(model):
 
 def types(model, language, *flags):
     return run(HOLDFAST, "model", "types", model_file(model), "--language", language, *flags)
+
+
+@functools.lru_cache
+def node():
+    return run("bash", "-c", ". scripts/packages.sh && node_command", cwd=ROOT).strip()
+
+
+@functools.lru_cache
+def install_packages():
+    if subprocess.run(["npm", "ls"], cwd=HERE, capture_output=True).returncode != 0:
+        run("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent", cwd=HERE)
+
+
+def typescript_project(directory):
+    install_packages()
+    (directory / "node_modules").symlink_to(HERE / "node_modules")
+    (directory / "package.json").write_text('{"type": "module"}')
+    return directory
+
+
+def compile_typescript(project, *flags):
+    run(
+        project / "node_modules" / ".bin" / "tsc", "--strict", "--noUncheckedIndexedAccess", "--target", "es2022",
+        "--module", "nodenext", "--skipLibCheck", *flags, *project.glob("*.ts"), cwd=project,
+    )  # fmt: skip
 
 
 class Template(yaml.SafeLoader):
