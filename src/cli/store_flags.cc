@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "apps/apps.h"
 #include "auth/hmac.h"
 #include "base/file.h"
 #include "cli/config.h"
@@ -209,6 +210,7 @@ Result<std::unique_ptr<Application>> OpenApplication(const OpenedStore& store, M
   ApplicationOptions options;
   options.cursor_key = store.cursor_key;
   options.embedder = flags.embedder;
+  options.commands = apps::ShippedCommands({});
   if (!flags.key_file.empty()) {
     HF_TRY(MasterKeys keys, MasterKeys::Load(flags.key_file));
     options.master_keys = std::make_shared<const MasterKeys>(std::move(keys));

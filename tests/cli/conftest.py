@@ -2,7 +2,7 @@
 import boto3
 import implementations
 import pytest
-from program import Holdfast, Library
+from program import FERRY, Holdfast, Library
 from server import Server
 
 
@@ -37,6 +37,14 @@ def where(request, tmp_path):
 @pytest.fixture(params=["data", "server"])
 def library(request, tmp_path):
     return Library(*where(request, tmp_path), home=tmp_path)
+
+
+@pytest.fixture(params=["data", "server", "local"])
+def ferry(request, tmp_path):
+    """The boat of the tutorial, with a crossing of two seats."""
+    ferry = Library(*where(request, tmp_path), home=tmp_path, model=FERRY)
+    ferry.json("put", "ferry", "Crossing", "id=a", "seats=2")
+    return ferry
 
 
 @pytest.fixture(params=["data", "server", "local"])

@@ -5,9 +5,10 @@ import pathlib
 import subprocess
 import uuid
 
-from server import PROGRAM
+from server import PROGRAM, ROOT
 
 LIBRARY = pathlib.Path(__file__).with_name("library.yaml")
+FERRY = ROOT / "examples" / "ferry.yaml"
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "HOLDFAST_"))}
 
 
@@ -38,14 +39,14 @@ class Holdfast:
 
 
 class Library(Holdfast):
-    """A store with the tables of library.yaml, under a stage of its own."""
+    """A store with the tables of a model, library.yaml unless told, under a stage of its own."""
 
-    def __init__(self, *flags, home):
+    def __init__(self, *flags, home, model=LIBRARY):
         stage = "t" + uuid.uuid4().hex[:8]
-        super().__init__(*flags, "--stage", stage, "--models", LIBRARY, home=home)
+        super().__init__(*flags, "--stage", stage, "--models", model, home=home)
         self.table = f"Library-{stage}"
         self.store = Holdfast(*flags, "--stage", stage, home=home)  # for commands that name models themselves
-        self.applied = self.store.json("model", "apply", LIBRARY)
+        self.applied = self.store.json("model", "apply", model)
 
     def add(self, name, *fields):
         return self.json("put", "library", "Book", f"id={name}", f"title=About {name}", *fields)
