@@ -1,5 +1,5 @@
-"""The access patterns of the shipped models through the remote store: on holdfast's server and on AWS's own DynamoDB
-Local, each pattern with the same data and the same answers as in this process.
+"""The access patterns and commands of the shipped models through the remote store: on holdfast's server and on AWS's own
+DynamoDB Local, each with the same data and the same answers as in this process.
 
 DynamoDB Local knows no vector search, and a model that needs it is refused there. It is asked with a copy of the model
 that has no vector index and not the one pattern that searches it; all the others run.
@@ -15,6 +15,7 @@ from implementations import Implementation, install
 from server import ROOT
 
 CASES = ("pm", "pos", "pos-tenant-scope", "trip")
+COMMANDS = ("pm", "pos", "trip")
 SEARCH = "TRIP-A-01"
 
 
@@ -27,6 +28,15 @@ def patterns():
                     yield database, cases, pattern
 
 
+def commands():
+    for database in ("holdfast", "local"):
+        for model in COMMANDS:
+            ids = yaml.safe_load((ROOT / "models" / f"{model}.yaml").read_text())["commands"]
+            text = (ROOT / "tests" / "models" / "commands" / f"{model}.yaml").read_text()
+            for command in yaml.safe_load(text)["commands"]:
+                yield database, model, f"{ids[command]['id']} {command}"
+
+
 def without_vectors(directory):
     """The shipped models in `directory`, but for vector indexes and the pattern that searches one."""
     for model in (ROOT / "models").glob("*.yaml"):
@@ -37,12 +47,12 @@ def without_vectors(directory):
 
 @pytest.fixture(scope="session")
 def answers(tmp_path_factory):
-    """What the test program says of each pattern, by database and file of cases; each is run once."""
+    """What a test program says of each pattern or command, by database and file of cases; each is run once."""
     servers, known = {}, {}
 
-    def of(database, cases):
-        if (database, cases) in known:
-            return known[database, cases]
+    def of(name, database, cases):
+        if (name, database, cases) in known:
+            return known[name, database, cases]
         if database not in servers:
             install()
             servers[database] = Implementation(database, tmp_path_factory.mktemp("log"))
@@ -56,12 +66,13 @@ def answers(tmp_path_factory):
         if database == "local":
             environment["HOLDFAST_TEST_MODELS"] = str(without_vectors(tmp_path_factory.mktemp("models")))
             skipped = f"*.{SEARCH}"
-        program = ROOT / "build" / "release" / "tests" / "model_patterns_test"
+        program = ROOT / "build" / "release" / "tests" / name
         subprocess.run([program, f"--gtest_output=json:{report}", f"--gtest_filter=-{skipped}"], env=environment,
                        timeout=300, capture_output=True)  # fmt: skip
-        [suite] = json.loads(report.read_text())["testsuites"]
-        known[database, cases] = {test["name"]: test.get("failures", []) for test in suite["testsuite"]}
-        return known[database, cases]
+        suites = json.loads(report.read_text())["testsuites"]
+        answer = {test["name"]: test.get("failures", []) for suite in suites for test in suite["testsuite"]}
+        known[name, database, cases] = answer
+        return answer
 
     yield of
     for server in servers.values():
@@ -70,4 +81,9 @@ def answers(tmp_path_factory):
 
 @pytest.mark.parametrize("database, cases, pattern", patterns())
 def test_the_pattern_answers_as_in_this_process(answers, database, cases, pattern):
-    assert answers(database, cases)[pattern] == []
+    assert answers("model_patterns_test", database, cases)[pattern] == []
+
+
+@pytest.mark.parametrize("database, model, command", commands())
+def test_the_command_does_as_in_this_process(answers, database, model, command):
+    assert answers("model_commands_test", database, model)[command] == []

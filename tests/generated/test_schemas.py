@@ -42,6 +42,13 @@ def test_the_shipped_models_have_the_format(of_models, model):
         (["tables", "main", "key"], {"PK": "string"}),
         (["patterns", "PM-A-04", "order"], "down"),
         (["machines", "PM-S-01", "moves"], ["active"]),
+        (["commands", "project.create", "writes"], []),
+        (["commands", "project.update", "read", "project", "optionl"], True),
+        (["commands", "project.update", "write"], [{"patch": "project", "put": "Project"}]),
+        (["commands", "project.update", "refuse"], [{"when": "project.status = 'archived'"}]),
+        (["commands", "agentConfig.seedDefaults", "write"], []),
+        (["functions", "EVT", "write"], [{"use": "EVT", "wth": {}}]),
+        (["roles", "agent", "tenant"], "all"),
         (["version"], "one"),
     ],
 )

@@ -3,7 +3,6 @@
 
 #include <thread>
 
-#include "holdfast/master_keys.h"
 #include "models/test_app.h"
 
 namespace holdfast {
@@ -16,19 +15,11 @@ using testing::Must;
 using testing::Refusal;
 using testing::TestApp;
 
-std::shared_ptr<const MasterKeys> TestKeys() {
-  auto keys = std::make_shared<MasterKeys>();
-  keys->id = "test";
-  keys->versions.resize(1);
-  keys->current = 1;
-  return keys;
-}
-
 TestApp& AppOf(const std::string& name) {
   static std::map<std::string, std::unique_ptr<TestApp>> apps;
   auto& app = apps[name];
   ApplicationOptions options;
-  options.master_keys = TestKeys();
+  options.master_keys = testing::TestKeys();
   if (!app) app = std::make_unique<TestApp>(name, std::map<std::string, bool>(), std::move(options));
   return *app;
 }

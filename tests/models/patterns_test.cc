@@ -4,81 +4,26 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 
-#include "base/clock.h"
-#include "holdfast/model.h"
-#include "json/plain.h"
-#include "model/instant.h"
-#include "model/item_builder.h"
-#include "model/load.h"
-#include "models/yaml_values.h"
+#include "models/store_world.h"
 
 namespace holdfast {
 namespace {
 
 using testing::ItemOf;
-using testing::ValueOf;
-
-const std::filesystem::path kRoot = HOLDFAST_SOURCE_DIR;
+using testing::kRoot;
+using testing::StoreWorld;
 
 // One file of cases with its model, its store and what was written.
-class World {
+class World : public StoreWorld {
  public:
-  explicit World(const std::string& file) : file_(file), clock_(0) { Open(); }
-
-  void Open() {
-    cases = YAML::LoadFile(kRoot / "tests/models/cases" / file_);
-    clock_.Set(*model::ParseInstant(cases["now"].Scalar()));
-    model::LoadOptions options;
-    for (const auto& option : cases["options"])
-      options.options[option.first.Scalar()] = option.second.as<bool>();
-    std::string model_name =
-        cases["model"] ? cases["model"].Scalar() : file_.substr(0, file_.find_first_of("-."));
-    const char* models = std::getenv("HOLDFAST_TEST_MODELS");
-    std::filesystem::path directory = models == nullptr ? kRoot / "models" : std::filesystem::path(models);
-    auto model = model::LoadModelFile(directory / (model_name + ".yaml"), options);
-    if (!model) return Fail(model.error());
-    if (const char* endpoint = std::getenv("HOLDFAST_TEST_ENDPOINT")) {
-      RemoteOptions remote;
-      remote.endpoint = endpoint;
-      remote.region = "us-east-1";
-      remote.access_key = "test";
-      remote.secret_key = "test";
-      auto opened = OpenRemoteStore(remote);
-      if (!opened) return Fail(opened.error());
-      store_ = *std::move(opened);
-    } else {
-      auto database = Database::Open({.ttl_sweep_millis = 3'600'000});  // by the system's clock much has expired
-      if (!database) return Fail(database.error());
-      database_ = *std::move(database);
-      store_ = EmbeddedStore(database_.get());
-    }
-    ApplicationOptions app;
-    app.now_millis = [this] { return clock_.NowMillis(); };
-    app.embedder = "demo";
-    auto opened = Application::Open(store_.get(), *model, std::move(app));
-    if (!opened) return Fail(opened.error());
-    application = *std::move(opened);
-    auto applied = application->Apply();
-    if (!applied) return Fail(applied.error());
-    KeepExpired();
-    for (const auto& item : cases["items"]) Write(item.first.Scalar(), item.second);
-  }
-  ~World() {
-    // The next file of cases may use the same tables.
-    for (const auto& table : application ? std::vector<std::string>(tables()) : std::vector<std::string>()) {
-      DeleteTableRequest request;
-      request.table_name = table;
-      static_cast<void>(store_->Run(request));
+  explicit World(const std::string& file) : StoreWorld("cases/" + file) {
+    for (const auto& item : cases["items"]) {
+      if (failure.empty()) Write(item.first.Scalar(), item.second);
     }
   }
 
-  std::string failure;
-  YAML::Node cases;
-  std::unique_ptr<Application> application;
   std::map<std::string, std::string> names;  // stored key → name
 
   std::string NameOf(const Record& record) const {
@@ -90,35 +35,13 @@ class World {
       auto at = by_id_.find(model::ReadableValue(*id));
       if (at != by_id_.end()) return at->second;
     }
-    std::string text;
-    json::AppendPlainItem(value::MapView(record.stored()), &text);
-    return "unknown " + text;
+    return "unknown " + testing::PlainText(record.stored());
   }
 
  private:
-  void Fail(const Error& error) {
-    if (failure.empty()) failure = file_ + ": " + error.ToString();
-  }
   static std::string KeyOf(const Record& record) {
     return record.entity()->table->name + "\n" +
            std::string(model::KeyOf(*record.entity()->table, record.stored()).flat());
-  }
-  std::vector<std::string> tables() const {
-    std::vector<std::string> list;
-    for (const auto& table : application->model().tables) list.push_back(table->name);
-    return list;
-  }
-
-  // The cases have their own time. By the store's, some of their items have expired long ago.
-  void KeepExpired() {
-    for (const auto& table : application->model().tables) {
-      if (table->ttl.empty()) continue;
-      UpdateTimeToLiveRequest request;
-      request.table_name = table->name;
-      request.time_to_live_specification.attribute_name = table->ttl;
-      request.time_to_live_specification.enabled = false;
-      if (auto done = store_->Run(request); !done) Fail(done.error());
-    }
   }
 
   void Write(const std::string& name, const YAML::Node& node) {
@@ -132,7 +55,7 @@ class World {
       if (table == nullptr) return Fail(ValidationError(name + ": no table " + put.table_name));
       names[put.table_name + "\n" + std::string(model::KeyOf(*table, put.item).flat())] = name;
       if (auto id = put.item.Get("id")) by_id_[model::ReadableValue(*id)] = name;
-      if (auto done = store_->Run(put); !done) Fail(done.error());
+      if (auto done = store()->Run(put); !done) Fail(done.error());
       return;
     }
     auto written = application->Import(kind, ItemOf(fields));
@@ -141,10 +64,6 @@ class World {
     if (auto id = written->record.stored().Get("id")) by_id_[model::ReadableValue(*id)] = name;
   }
 
-  const std::string file_;
-  base::ManualClock clock_;
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<Store> store_;
   std::map<std::string, std::string> by_id_;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "holdfast/master_keys.h"
 #include "holdfast/model.h"
 #include "model/instant.h"
 #include "model/item_builder.h"
@@ -44,6 +45,14 @@ AttributeValue Detail(const Result<T>& result, const std::string& name) {
   const AttributeMap& details = result.error().detail()->refusal.details;
   auto at = details.find(name);
   return at == details.end() ? AttributeValue() : at->second;
+}
+
+inline std::shared_ptr<const MasterKeys> TestKeys() {
+  auto keys = std::make_shared<MasterKeys>();
+  keys->id = "test";
+  keys->versions.resize(1);
+  keys->current = 1;
+  return keys;
 }
 
 inline int64_t Instant(std::string_view text) {
