@@ -23,11 +23,10 @@ inline std::string PlainText(const Item& item) {
 class StoreWorld {
  public:
   // `file` is below tests/models. It says `now`, and perhaps `model` and `options`.
-  explicit StoreWorld(const std::string& file, std::shared_ptr<const MasterKeys> keys = nullptr)
-      : clock(0), file_(file) {
+  explicit StoreWorld(const std::string& file, ApplicationOptions app = {}) : clock(0), file_(file) {
     cases = YAML::LoadFile(kRoot / "tests/models" / file);
     clock.Set(Instant(cases["now"].Scalar()));
-    if (Status opened = Open(std::move(keys)); !opened) Fail(opened.error());
+    if (Status opened = Open(std::move(app)); !opened) Fail(opened.error());
   }
   ~StoreWorld() {
     // The next file of cases may use the same tables.
@@ -75,7 +74,7 @@ class StoreWorld {
   Store* store() { return store_.get(); }
 
  private:
-  Status Open(std::shared_ptr<const MasterKeys> keys) {
+  Status Open(ApplicationOptions app) {
     model::LoadOptions options;
     for (const auto& option : cases["options"])
       options.options[option.first.Scalar()] = option.second.as<bool>();
@@ -95,10 +94,8 @@ class StoreWorld {
       HF_TRY(database_, Database::Open({.ttl_sweep_millis = 3'600'000}));
       store_ = EmbeddedStore(database_.get());
     }
-    ApplicationOptions app;
     app.now_millis = [this] { return clock.NowMillis(); };
     app.embedder = "demo";
-    app.master_keys = std::move(keys);
     HF_TRY(application, Application::Open(store_.get(), std::move(model), std::move(app)));
     HF_CHECK_OK(application->Apply());
     return KeepExpired();
