@@ -1,0 +1,34 @@
+// What applications need done from time to time: commands that a server runs by itself.
+#pragma once
+
+#include <thread>
+#include <vector>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "holdfast/model.h"
+
+namespace holdfast::apps {
+
+// Runs them, on a thread of its own, until it is destroyed; each once at the beginning, so that what a crash
+// left is seen to. A chore that is refused is tried again when its time comes.
+class Chores {
+ public:
+  // All must outlive it.
+  Chores(std::vector<Application*> applications, const base::Log* log);
+  ~Chores();
+  Chores(const Chores&) = delete;
+  Chores& operator=(const Chores&) = delete;
+
+ private:
+  void Run();
+
+  const std::vector<Application*> applications_;
+  const base::Log* const log_;
+  base::Mutex mu_;
+  base::CondVar stopping_;
+  bool stop_ HF_GUARDED_BY(mu_) = false;
+  std::thread thread_;
+};
+
+}  // namespace holdfast::apps
