@@ -23,3 +23,13 @@ inline std::string_view TakeLine(std::string_view* text) {
   text->remove_prefix(end == std::string_view::npos ? text->size() : end + 1);
   return line;
 }
+
+// The sizes of pieces that a line asks for: 1 to 32 for each of its bytes, over and over; 1 when it is empty.
+struct PieceSizes {
+  std::string_view line;
+  mutable size_t next = 0;
+
+  size_t operator()() const {
+    return line.empty() ? 1 : static_cast<uint8_t>(line[next++ % line.size()]) % 32 + 1;
+  }
+};

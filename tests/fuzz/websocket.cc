@@ -6,12 +6,8 @@ FUZZ(bytes) {
   using holdfast::wire::testing::FeedFrames;
   constexpr size_t kMessageMax = 300;
   std::string_view stream = bytes;
-  std::string_view steps = TakeLine(&stream);  // the first line says how large the pieces are
-  size_t next = 0;
-  std::string in_pieces = FeedFrames(stream, kMessageMax, [&]() -> size_t {
-    if (steps.empty()) return 1;
-    return static_cast<uint8_t>(steps[next++ % steps.size()]) % 32 + 1;
-  });
+  PieceSizes sizes{TakeLine(&stream)};
+  std::string in_pieces = FeedFrames(stream, kMessageMax, sizes);
   HF_ASSERT(in_pieces == FeedFrames(stream, kMessageMax, [&] { return stream.size(); }));
 
   // What the server writes is what a client would read.
