@@ -18,6 +18,7 @@
 namespace holdfast::wire {
 namespace {
 
+using testing::Becomes;
 using testing::Client;
 using testing::ClientFrame;
 
@@ -74,15 +75,6 @@ class Upgrader final : public HttpHandler {
   std::shared_ptr<Echo> echo = std::make_shared<Echo>();
   std::thread later;
 };
-
-bool Becomes(const std::function<bool()>& holds) {
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  }
-  return true;
-}
 
 // A key and its own certificate, in one PEM file each.
 void WriteCertificate(const std::string& certificate_file, const std::string& key_file) {

@@ -8,15 +8,28 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "wire/websocket_testing.h"
 
 namespace holdfast::wire::testing {
+
+// Waits until it does, but not for ever.
+inline bool Becomes(const std::function<bool()>& holds) {
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
 
 class Client {
  public:
