@@ -221,8 +221,11 @@ class Ingestion {
     HF_TRY(Record policy, application_.Get(Caller(), "Policy", Item{{"id", id_}}));
     Item fields = policy.Fields();
     // A number that no other set of chunks ever had.
-    auto last = fields.Get("last_generation");
-    generation_ = (last ? last->AsInt64().value_or(0) : 0) + 1;
+    for (const char* name : {"last_generation", "active_generation"}) {
+      auto had = fields.Get(name);
+      if (had) generation_ = std::max(generation_, had->AsInt64().value_or(0));
+    }
+    ++generation_;
     Item step = context_.input;
     step.Remove("chunks");
     step.Set("generation", generation_);
@@ -280,7 +283,10 @@ class Ingestion {
 
 // TRIP-C-26: TRIP-A-01 as a command.
 Result<CommandAnswer> Search(const CommandContext& context) {
-  HF_TRY(Answer found, context.application.Ask(context.caller, "TRIP-A-01", context.input, {}));
+  Item parameters = context.input;
+  if (auto most = parameters.Get("topK")) parameters.Set("top_k", *most);
+  parameters.Remove("topK");
+  HF_TRY(Answer found, context.application.Ask(context.caller, "TRIP-A-01", parameters, {}));
   std::vector<AttributeValue> chunks;
   for (size_t i = 0; i < found.records.size(); ++i) {
     AttributeMap chunk = found.records[i].Fields().ToMap();

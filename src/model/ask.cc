@@ -422,7 +422,8 @@ Result<std::vector<std::string>> Asking::Explain() {
 
 std::optional<Record> Asking::Accept(const Step& step, Item item) const {
   const Entity* entity = runtime_.model().EntityOf(*step.table, item, step.returns);
-  if (entity == nullptr || runtime_.IsExpired(*step.table, item) || !runtime_.IsVisible(caller_, item)) {
+  if (entity == nullptr || runtime_.IsExpired(*step.table, item) ||
+      !runtime_.IsVisible(caller_, *entity, item)) {
     return std::nullopt;
   }
   for (const Condition& condition : step.keep) {
@@ -965,7 +966,7 @@ Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, 
   auto at = memory.items.find(ReadableValue(wanted->second));
   if (at == memory.items.end()) return answer;
   for (const auto& [key, item] : at->second) {
-    if (!IsExpired(*memory.entity->table, item) && IsVisible(caller, item))
+    if (!IsExpired(*memory.entity->table, item) && IsVisible(caller, *memory.entity, item))
       answer.records.emplace_back(memory.entity, item);
   }
   return answer;

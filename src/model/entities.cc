@@ -141,10 +141,12 @@ bool Runtime::IsExpired(const Table& table, const Item& stored) const {
   return seconds <= clock_.NowSeconds();
 }
 
-bool Runtime::IsVisible(const Caller& caller, const Item& stored) const {
+bool Runtime::IsVisible(const Caller& caller, const Entity& entity, const Item& stored) const {
   if (caller.tenant.empty() || model_->tenant.empty()) return true;
-  auto owner = MapView(stored).Find(model_->tenant);
-  return !owner || owner->type() != Type::kString || owner->payload() == caller.tenant;
+  const Attribute* attribute = entity.Find(model_->tenant);
+  bool in_key = attribute != nullptr && !attribute->stored;  // where more may stand under the same name
+  auto owner = TextOf(in_key ? Record(&entity, stored).Fields() : stored, model_->tenant);
+  return !owner || *owner == caller.tenant;
 }
 
 Result<Item> Runtime::ParentKey(const Parent& parent, const Item& item) const {
@@ -172,7 +174,8 @@ Status Runtime::CheckOwner(const Caller& caller, const Entity& entity, const Ite
   request.key = std::move(key);
   auto got = store_->Run(request);
   if (!got) return FromStore(got.error());
-  if (!got->item || IsExpired(*parent_entity.table, *got->item) || !IsVisible(caller, *got->item))
+  if (!got->item || IsExpired(*parent_entity.table, *got->item) ||
+      !IsVisible(caller, parent_entity, *got->item))
     return NotFound(parent_entity, IdOf(entity, known));
   return Ok{};
 }
@@ -218,7 +221,7 @@ Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Ite
     if (!got) return FromStore(got.error());
     if (!got->item) continue;
     if (model_->EntityOf(*entity.table, *got->item, {&entity}) == nullptr ||
-        IsExpired(*entity.table, *got->item) || !IsVisible(caller, *got->item))
+        IsExpired(*entity.table, *got->item) || !IsVisible(caller, entity, *got->item))
       break;
     if (!caller.tenant.empty()) {
       HF_CHECK_OK(CheckOwner(caller, entity, Record(&entity, *got->item).Fields()));

@@ -273,7 +273,7 @@ class CommandReader {
     read.entity = EntityNamed(at["get"]);
     read.key = ReadFields(at["key"]);
     read.when = ReadCondition(at["when"]);
-    read.optional = reader_.Flag(at["optional"], false) || read.when;
+    read.optional = reader_.Flag(at["optional"], false);
     read.loose = reader_.Flag(at["loose"], false);
     if (kGivenNames.count(name) > 0) reader_.Problem(at, "the name " + name + " is taken");
     if (read.entity == nullptr) return;
@@ -348,7 +348,11 @@ class CommandReader {
     if (command->compute.empty()) return;
     for (CommandRead& read : command->reads) {
       read.looked_at = true;
-      if (!read.entity->version.empty()) read.relied_on.insert(read.entity->version);
+      bool versioned = !read.entity->version.empty();
+      for (const Attribute& attribute : read.entity->attributes) {
+        bool counts = versioned ? attribute.name == read.entity->version : attribute.stored;
+        if (counts) read.relied_on.insert(attribute.name);
+      }
     }
   }
 

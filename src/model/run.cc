@@ -373,13 +373,21 @@ Result<Item> Running::ResultOf(Scope* scope) {
   }
   if (first_) return written;
   // Nothing was written: what would have been changed is as it was.
-  for (const WriteStep& step : command_.writes) {
-    auto found = found_.find(step.read);
+  const Found* found = FirstToChange(command_.writes);
+  return found == nullptr ? Item() : Record(found->read->entity, *found->stored).Fields();
+}
+
+const Running::Found* Running::FirstToChange(const std::vector<WriteStep>& steps) const {
+  for (const WriteStep& step : steps) {
+    auto at = found_.find(step.read);
     bool changes = step.form == WriteStep::Form::kPatch || step.form == WriteStep::Form::kSave;
-    if (changes && found != found_.end() && found->second.stored)
-      return Record(found->second.read->entity, *found->second.stored).Fields();
+    if (changes && at != found_.end() && at->second.stored) return &at->second;
+    bool used = step.form == WriteStep::Form::kUse;
+    const Found* within =
+        FirstToChange(used ? runtime_.model_->FindFunction(step.function)->write : step.steps);
+    if (within != nullptr) return within;
   }
-  return Item();
+  return nullptr;
 }
 
 Status Running::Tell(Scope* scope, CommandAnswer* answer) {

@@ -48,6 +48,8 @@ class Running {
   void NoteFirst(const Entity& entity, const Item& key, bool created);
 
   Result<Item> ResultOf(Scope* scope);
+  // Of what was found, that which the steps would patch or save first.
+  const Found* FirstToChange(const std::vector<WriteStep>& steps) const;
   Status Tell(Scope* scope, CommandAnswer* answer);
 
   Runtime& runtime_;

@@ -90,7 +90,7 @@ class Runtime {
   // The stored item under one of the keys that `known` can mean, visible to the caller.
   Result<Item> Load(const Caller& caller, const Entity& entity, const Item& known, bool consistent);
   bool IsExpired(const Table& table, const Item& stored) const;
-  bool IsVisible(const Caller& caller, const Item& stored) const;
+  bool IsVisible(const Caller& caller, const Entity& entity, const Item& stored) const;
   // A tenant sees children of own parents only, where the children's keys do not say whose they are.
   Status CheckOwner(const Caller& caller, const Entity& entity, const Item& known);
   Result<Item> ParentKey(const Parent& parent, const Item& item) const;

@@ -138,7 +138,7 @@ Status Transaction::CheckState(Slot* slot, const std::vector<std::string>& state
   if (std::find(states.begin(), states.end(), state) == states.end()) {
     auto to = slot->changes.Get(machine.field);
     return RefuseMove(machine, IdOf(*slot->entity, Record(slot->entity, slot->stored).Fields()), state,
-                      to && to->type() == Type::kString ? to->AsText() : state);
+                      to && to->type() == Type::kString ? to->AsText() : states[0]);
   }
   if (!machine.field.empty()) slot->unchanged.insert(machine.field);
   return Ok{};
