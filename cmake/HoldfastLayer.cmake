@@ -10,6 +10,11 @@ function(holdfast_precompile target)
   endif()
 endfunction()
 
+# holdfast_quick(<target>): code that runs for a moment and is compiled often need not be fast.
+function(holdfast_quick target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # holdfast_layer(<name> SRCS <files...> [DEPS <layers...>] [LINK <libraries...>] [LINK_PUBLIC <libraries...>]
 #                [PRECOMPILE <headers...>])
 function(holdfast_layer name)
@@ -39,5 +44,6 @@ function(holdfast_layer_test name)
   add_executable(${name}_test ${ARG_SRCS})
   target_link_libraries(${name}_test PRIVATE hf_${name} ${ARG_LINK} GTest::gtest_main GTest::gmock)
   add_test(NAME unit/${name} COMMAND ${name}_test)
+  holdfast_quick(${name}_test)
   holdfast_precompile(${name}_test <gtest/gtest.h> ${ARG_PRECOMPILE})
 endfunction()

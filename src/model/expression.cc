@@ -82,6 +82,9 @@ Result<Expression> ParseAmount(Expression left, bool minus, std::string_view amo
   sum.kind = Expression::Kind::kAdd;
   sum.minus = minus;
   HF_TRY(sum.parts[1], ParseTerm(amount));
+  const Expression& added = sum.parts[1];
+  if (added.kind == Expression::Kind::kLiteral && added.literal.type() != Type::kNumber)
+    return ValidationError("neither a number nor a duration: " + std::string(amount));
   return sum;
 }
 
