@@ -90,6 +90,7 @@ class HOLDFAST_EXPORT Record {
 struct Written {
   Record record;
   std::vector<ModelWarning> warnings;
+  bool created = false;  // nothing was there before
 };
 
 // What a change expects of the item it changes.
@@ -250,6 +251,9 @@ class HOLDFAST_EXPORT Application {
   // there.
   Result<std::vector<Written>> Transact(const Caller& caller, const std::vector<Entry>& entries,
                                         const RunOptions& options = {});
+
+  // Whether the caller's role may read an entity; Forbidden otherwise.
+  Status MayRead(const Caller& caller, std::string_view entity) const;
 
   // --- encrypted attributes ---
 

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "auth/identity.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "holdfast/result.h"
@@ -28,14 +29,6 @@
 namespace holdfast::auth {
 
 struct Jwt;
-
-struct Identity {
-  std::string issuer;
-  std::string subject;  // never empty
-  std::string role;     // empty: the token names none
-  std::string tenant;   // never empty: the subject when the token names none
-  int64_t expires_at = 0;
-};
 
 // How an issuer calls its claims. A name with dots is also a way: realm_access.roles.
 struct ClaimNames {

@@ -6,11 +6,10 @@
 
 #include "cli/output.h"
 #include "json/plain.h"
+#include "model/from_text.h"
 
 namespace holdfast::cli {
 namespace {
-
-using model::Kind;
 
 Result<AttributeMap> ParseObject(const std::string& text, const std::string& name) {
   Result<Item> item = json::ReadPlainItem(text);
@@ -30,42 +29,15 @@ Result<AttributeMap> ReadObject(const std::string& word) {
                      name);
 }
 
-bool IsText(Kind kind) {
-  return kind == Kind::kString || kind == Kind::kUuid || kind == Kind::kUlid || kind == Kind::kInstant ||
-         kind == Kind::kDate;
-}
-
-// JSON has no sets: a list stands for one where the model wants it.
-AttributeValue Fit(const model::Attribute* attribute, AttributeValue value) {
-  Kind kind = attribute == nullptr ? Kind::kAny : attribute->kind;
-  bool is_set = kind == Kind::kStringSet || kind == Kind::kNumberSet;
-  if (!is_set || value.type() != AttributeValue::Type::kList) return value;
-  auto wanted = kind == Kind::kStringSet ? AttributeValue::Type::kString : AttributeValue::Type::kNumber;
-  std::vector<std::string> members;
-  for (const AttributeValue& element : value.AsList()) {
-    if (element.type() != wanted) return value;
-    members.push_back(element.AsText());
-  }
-  return kind == Kind::kStringSet ? AttributeValue::StringSet(std::move(members))
-                                  : AttributeValue::NumberSet(std::move(members));
-}
-
 }  // namespace
-
-AttributeValue ReadValue(const model::Attribute* attribute, const std::string& text) {
-  Kind kind = attribute == nullptr ? Kind::kString : attribute->kind;
-  // A secret that happens to be a number is a text all the same.
-  if (IsText(kind) || (kind == Kind::kEncrypted && !text.starts_with('{'))) return text;
-  Result<AttributeValue> json = json::ReadPlainValue(text);
-  return json ? Fit(attribute, *std::move(json)) : text;
-}
 
 Result<AttributeMap> ReadFields(const std::vector<std::string>& words, const Declared& declared) {
   AttributeMap fields;
   for (const std::string& word : words) {
     if (word == "-" || word.starts_with('@') || word.starts_with('{')) {
       HF_TRY(AttributeMap object, ReadObject(word));
-      for (const auto& [name, value] : object) fields.insert_or_assign(name, Fit(declared(name), value));
+      for (const auto& [name, value] : object)
+        fields.insert_or_assign(name, model::FromJson(declared(name), value));
       continue;
     }
     size_t equals = word.find('=');
@@ -75,12 +47,12 @@ Result<AttributeMap> ReadFields(const std::vector<std::string>& words, const Dec
     std::string name = word.substr(0, typed ? equals - 1 : equals);
     std::string text = word.substr(equals + 1);
     if (!typed) {
-      fields.insert_or_assign(name, ReadValue(declared(name), text));
+      fields.insert_or_assign(name, model::FromText(declared(name), text));
       continue;
     }
     Result<AttributeValue> json = json::ReadPlainValue(text);
     if (!json) return UsageError(word + ": " + json.error().message());
-    fields.insert_or_assign(name, Fit(declared(name), *std::move(json)));
+    fields.insert_or_assign(name, model::FromJson(declared(name), *std::move(json)));
   }
   return fields;
 }
@@ -94,7 +66,8 @@ Result<AttributeMap> ReadParameters(const std::vector<std::string>& words, const
     std::string name = word.substr(2, equals == std::string::npos ? equals : equals - 2);
     if (equals == std::string::npos && ++i == words.size()) return UsageError("--" + name + " needs a value");
     parameters.insert_or_assign(
-        name, ReadValue(declared(name), equals == std::string::npos ? words[i] : word.substr(equals + 1)));
+        name,
+        model::FromText(declared(name), equals == std::string::npos ? words[i] : word.substr(equals + 1)));
   }
   return parameters;
 }

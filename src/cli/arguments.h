@@ -15,10 +15,6 @@ namespace holdfast::cli {
 // What the model says of a name; null: nothing.
 using Declared = std::function<const model::Attribute*(std::string_view name)>;
 
-// A text where the model wants one, otherwise JSON if it is any. What is neither is left to the model to
-// refuse.
-AttributeValue ReadValue(const model::Attribute* attribute, const std::string& text);
-
 // name=value, name:=json; for a whole object its JSON, @file.json or - (standard input). What comes later
 // wins.
 Result<AttributeMap> ReadFields(const std::vector<std::string>& words, const Declared& declared);

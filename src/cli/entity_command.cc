@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/store_flags.h"
 #include "json/plain.h"
+#include "model/from_text.h"
 #include "model/model.h"
 #include "model/refusal.h"
 
@@ -206,7 +207,7 @@ Result<Target> OpenTarget(const EntityConfig& config) {
   HF_TRY(target.fields,
          ReadFields(config.fields, [&](std::string_view name) { return target.entity->Find(name); }));
   if (!config.expect.empty())
-    target.expected.version = ReadValue(target.entity->Find(target.entity->version), config.expect);
+    target.expected.version = model::FromText(target.entity->Find(target.entity->version), config.expect);
   target.caller = config.data.caller();
   HF_TRY(target.store, OpenStore(config.data.store, IfMissing::kFail));
   HF_TRY(target.application, OpenApplication(target.store, model, config.data));

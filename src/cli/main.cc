@@ -65,6 +65,10 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
       ->take_all()
       ->allow_extra_args(false);
   serve->add_flag("--apply", config->models.apply, "Make the tables that the models lack");
+  serve->add_option("--key-file", config->models.key_file,
+                    "Master keys for encrypted attributes (`holdfast keys create`)");
+  serve->add_option("--embedder", config->models.embedder,
+                    "What makes vectors of texts: demo, or the URL of a webhook");
   serve->add_flag("--demo", config->models.demo,
                   "Make the tables of the models and fill them with made-up data");
   serve

@@ -4,18 +4,29 @@
 #include <cstdio>
 
 #include "base/clock.h"
+#include "apps/apps.h"
+#include "apps/chores.h"
 #include "base/log.h"
 #include "cli/demo.h"
 #include "cli/version.h"
 #include "engine/engine.h"
+#include "holdfast/master_keys.h"
+#include "model/generate/openapi.h"
+#include "model/generate/reference_page.h"
 #include "model/guard.h"
 #include "store/embedded_store.h"
 #include "wire/dynamodb_protocol.h"
+#include "wire/front.h"
 #include "wire/http_server.h"
+#include "wire/sockets.h"
+#include "wire/web_assets.h"
 #include "wire/worker_pool.h"
 
 namespace holdfast::cli {
 namespace {
+
+// Applications wait for the disk, each on a thread of its own.
+constexpr int kRestThreads = 64;
 
 base::LogLevel LevelNamed(const std::string& name) {
   if (name == "debug") return base::LogLevel::kDebug;
@@ -66,6 +77,85 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
   return data;
 }
 
+// What the server's parts know of each other, and in which order they end.
+struct Surface {
+  std::unique_ptr<wire::WorkerPool> pool;
+  Applications applications;
+  std::unique_ptr<wire::Sockets> sockets;
+  std::unique_ptr<apps::Chores> chores;
+
+  std::vector<Application*> all() const {
+    std::vector<Application*> pointers;
+    for (const auto& application : applications) pointers.push_back(application.get());
+    return pointers;
+  }
+};
+
+Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::vector<ModelPtr>& models,
+                            const base::Log& log) {
+  Surface surface;
+  surface.pool = std::make_unique<wire::WorkerPool>(kRestThreads, /*queue_max=*/10'000);
+  surface.sockets = std::make_unique<wire::Sockets>(models, store, surface.pool.get(), &log);
+  ApplicationOptions options;
+  // In a directory the same every time, so that cursors outlive the process.
+  if (config.store_kind == "embedded" && !config.store.directory.empty()) {
+    HF_TRY(options.cursor_key, CursorKeyIn(config.store.directory));
+  }
+  if (!config.models.key_file.empty()) {
+    HF_TRY(MasterKeys keys, MasterKeys::Load(config.models.key_file));
+    options.master_keys = std::make_shared<const MasterKeys>(std::move(keys));
+  }
+  options.embedder = config.models.embedder;
+  options.commands = apps::ShippedCommands([sockets = surface.sockets.get()](const std::string& connection,
+                                                                            const Emitted& message) {
+    return sockets->Send(connection, message);
+  });
+  HF_TRY(surface.applications, OpenApplications(store, models, options));
+  return surface;
+}
+
+// What everybody may read: the page, and what describes the rest.
+std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<ModelPtr>& models) {
+  std::map<std::string, wire::Document, std::less<>> documents;
+  std::string policy = "Content-Security-Policy: " + std::string(wire::kPagePolicy) + "\r\n";
+  for (const wire::EmbeddedFile& file : wire::WebAssets()) {
+    documents[std::string(file.path)] = {file.content_type, std::string(file.bytes), policy, std::string(file.etag)};
+  }
+  std::vector<const model::Model*> served;
+  for (const ModelPtr& model : models) served.push_back(model.get());
+  documents["/openapi.json"] = {"application/json", model::generate::OpenApiOf(served, kVersion)};
+  documents["/docs"] = {"text/html; charset=utf-8", model::generate::ReferencePage(served, kVersion), policy};
+  documents["/docs.css"] = {"text/css; charset=utf-8", std::string(model::generate::ReferenceStyle())};
+  return documents;
+}
+
+wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<ModelPtr>& models,
+                                const Surface& surface, auth::TokenVerifier* tokens) {
+  wire::RestOptions options;
+  options.applications = surface.all();
+  options.authenticate = [tokens](std::string_view token) {
+    return tokens->Verify(token, base::SystemClock().NowSeconds());
+  };
+  wire::Sockets* sockets = surface.sockets.get();
+  options.post = [sockets](std::string_view connection, std::string_view text) {
+    return sockets->Post(connection, text);
+  };
+  options.emit = [sockets](const model::Model& model, const Caller&, const std::vector<Emitted>& emitted) {
+    sockets->Emit(model, emitted);
+  };
+  options.open = [sockets](Application* application, const Caller& caller) {
+    return sockets->Open(application, caller, [application, caller](std::string_view entity) {
+      return application->MayRead(caller, entity).has_value();
+    });
+  };
+  options.documents = Documents(models);
+  // As for DynamoDB's requests: those that are signed may use any name.
+  options.hosts =
+      wire::HostRule(config.protocol.credentials ? std::vector<std::string>{"*"} : config.protocol.hosts);
+  options.body_bytes_max = config.http.body_bytes_max;
+  return options;
+}
+
 }  // namespace
 
 int Serve(const ServeConfig& given) {
@@ -92,9 +182,9 @@ int Serve(const ServeConfig& given) {
   if (!models) return Fail(models.error());
   auto data = OpenData(config, *models, log);
   if (!data) return Fail(data.error());
-  if (Status ready =
-          PrepareTables(data->store.get(), *models, config.models.apply || config.models.demo, log);
-      !ready)
+  auto surface = OpenSurface(config, data->store.get(), *models, log);
+  if (!surface) return Fail(surface.error());
+  if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log); !ready)
     return Fail(ready.error());
   if (config.models.demo) {
     if (Status loaded = LoadDemo(data->store.get(), *models); !loaded) return Fail(loaded.error());
@@ -107,8 +197,12 @@ int Serve(const ServeConfig& given) {
 
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
   wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
-  auto server = wire::HttpServer::Start(config.http, &protocol, &log);
+  wire::Rest rest(RestOptionsOf(config, *models, *surface, tokens->get()), surface->pool.get(),
+                  &protocol.metrics(), &log);
+  wire::Front front(&protocol, &rest);
+  auto server = wire::HttpServer::Start(config.http, &front, &log);
   if (!server) return Fail(server.error());
+  surface->chores = std::make_unique<apps::Chores>(surface->all(), &log);
   std::printf("%s\n", Greeting(config, data->store->name(), (*server)->port()).c_str());
   std::fflush(stdout);
 
@@ -117,10 +211,13 @@ int Serve(const ServeConfig& given) {
   HF_LOG(log, kInfo, "stopping", {"signal", signal}, {"connections", (*server)->connections()});
   protocol.SetReady(false);
   (*server)->Drain(config.drain_seconds * 1000);
-  pool.reset();  // whatever still ran has given its answer back
+  surface->chores.reset();
+  surface->pool.reset();  // whatever still ran has given its answer back
+  pool.reset();
   Status durable = engine == nullptr ? Status(Ok{}) : engine->committer().WaitDurable();
   if (!durable) HF_LOG(log, kError, "the last writes are not durable", {"error", durable.error().ToString()});
   server->reset();
+  *surface = {};
   data->store.reset();
   data->engine.reset();
   HF_LOG(log, kInfo, "stopped");

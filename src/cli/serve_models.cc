@@ -25,10 +25,20 @@ Result<std::vector<ModelPtr>> LoadServedModels(const ModelsConfig& config, const
   return LoadModels(config.flags);
 }
 
-Status PrepareTables(Store* store, const std::vector<ModelPtr>& models, bool apply, const base::Log& log) {
-  std::string missing;
+Result<Applications> OpenApplications(Store* store, const std::vector<ModelPtr>& models,
+                                      const ApplicationOptions& options) {
+  Applications applications;
   for (const ModelPtr& model : models) {
-    HF_TRY(std::unique_ptr<Application> application, Application::Open(store, model, {}));
+    HF_TRY(std::unique_ptr<Application> application, Application::Open(store, model, options));
+    applications.push_back(std::move(application));
+  }
+  return applications;
+}
+
+Status PrepareTables(const Applications& applications, bool apply, const base::Log& log) {
+  std::string missing;
+  for (const auto& application : applications) {
+    const std::string& model = application->model().name;
     HF_TRY(std::vector<TableReport> reports, apply ? application->Apply() : application->Compare());
     bool lacks = false;
     for (const TableReport& report : reports) {
@@ -37,14 +47,14 @@ Status PrepareTables(Store* store, const std::vector<ModelPtr>& models, bool app
       std::string details;
       for (const std::string& detail : report.details) AppendName(detail, &details);
       if (report.status == "drifted") {
-        HF_LOG(log, kWarning, "a table differs from its model", {"model", model->name},
-               {"table", report.table}, {"differs", details});
+        HF_LOG(log, kWarning, "a table differs from its model", {"model", model}, {"table", report.table},
+               {"differs", details});
       } else {
-        HF_LOG(log, kInfo, "table applied", {"model", model->name}, {"table", report.table},
+        HF_LOG(log, kInfo, "table applied", {"model", model}, {"table", report.table},
                {"status", report.status}, {"details", details});
       }
     }
-    if (lacks) AppendName(model->name, &missing);
+    if (lacks) AppendName(model, &missing);
   }
   if (!missing.empty()) {
     HF_LOG(log, kInfo, "models without their tables", {"models", missing},

@@ -80,6 +80,10 @@ Result<std::vector<Written>> Application::Transact(const Caller& caller, const s
                                                    const RunOptions& options) {
   return runtime_->Transact(caller, entries, options);
 }
+Status Application::MayRead(const Caller& caller, std::string_view entity) const {
+  HF_TRY(const model::Entity* found, runtime_->EntityNamed(entity));
+  return runtime_->MayRead(caller, *found);
+}
 Result<AttributeValue> Application::Reveal(const Record& record, std::string_view attribute,
                                            std::string_view role) {
   return runtime_->Reveal(record, attribute, role);

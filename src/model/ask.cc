@@ -1,6 +1,7 @@
 #include "model/ask.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/limits.h"
 #include "model/instant.h"
@@ -50,6 +51,34 @@ bool IsTimed(const Step& step) {
 
 std::string TableText(const Step& step) {
   return step.table->name + (step.index == nullptr ? "" : "." + step.index->name);
+}
+
+// Of a list: what is known of its items beyond their partition must be true of each.
+Status KeepWhatIsKnown(const Entity& entity, const Item& known, Step* step) {
+  std::set<std::string> used;
+  for (const auto& [attribute, pattern] : step->partition) {
+    for (const std::string& name : pattern.Names()) used.insert(name);
+  }
+  if (step->sort.op == SortCondition::Op::kBeginsWith) {
+    for (const std::string& name : step->sort.low.Names()) {
+      if (!known.Has(name)) break;
+      // A prefix may hold of longer values too, which only the stored attribute tells; but a day stands for
+      // all its instants.
+      const Attribute* attribute = entity.Find(name);
+      if (attribute == nullptr || !attribute->stored || attribute->kind == Kind::kInstant) used.insert(name);
+    }
+  }
+  for (const Attribute& attribute : entity.attributes) {
+    if (!known.Has(attribute.name) || used.count(attribute.name) > 0) continue;
+    if (!attribute.stored)
+      return RefuseField(attribute.name,
+                         "does not narrow this list without what stands before it in the key");
+    Condition& equal = step->keep.emplace_back();
+    equal.op = Condition::Op::kEqual;
+    equal.left.path = attribute.name;
+    equal.right.push_back({Operand::Kind::kParam, attribute.name, {}, {}});
+  }
+  return Ok{};
 }
 
 std::string KeyTextOf(const Table& table, const Item& key) {
@@ -945,6 +974,7 @@ Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const I
     param.default_from.reset();
     pattern.params.push_back(std::move(param));
   }
+  HF_CHECK_OK(KeepWhatIsKnown(entity, known, &step));
   Asking asking(this, caller, pattern);
   HF_CHECK_OK(asking.Bind(with));
   return asking.Run(page);

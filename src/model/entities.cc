@@ -341,7 +341,7 @@ Result<Written> Runtime::Create(const Caller& caller, std::string_view name, con
   HF_TRY(BuiltItem built, BuildNew(*model_, *entity, with, origin, sources));
   HF_CHECK_OK(Patiently([&] { return WriteNew(*entity, built.item); }));
   NoteWrite(*entity, built.item, /*deleted=*/false);
-  return Written{Record(entity, std::move(built.item)), std::move(built.warnings)};
+  return Written{Record(entity, std::move(built.item)), std::move(built.warnings), /*created=*/true};
 }
 
 // --- changing ---

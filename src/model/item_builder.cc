@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "json/plain.h"
+#include "model/fields.h"
 #include "model/instant.h"
 
 namespace holdfast::model {
@@ -815,49 +816,52 @@ Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
   return {std::move(check.violations), std::move(check.warnings)};
 }
 
+void VisitFields(const Entity& entity, const Item& stored,
+                 const std::function<void(std::string_view name, ValueView value)>& visit) {
+  static const std::string kTrue = FlatValue(true);
+  std::map<std::string, std::string> in_key;
+  bool unstored = std::any_of(entity.attributes.begin(), entity.attributes.end(),
+                              [](const Attribute& attribute) { return !attribute.stored; });
+  if (unstored) in_key = PartsOfKey(entity, stored);
+
+  auto visit_declared = [&](const Attribute& attribute, const ValueView* value) {
+    if (!attribute.stored) {
+      auto text = in_key.find(attribute.name);
+      if (text != in_key.end()) visit(attribute.name, ValueView(FlatValue(text->second)));
+    } else if (value != nullptr && value->type() != Type::kNull) {
+      visit(attribute.name, attribute.kind == Kind::kEncrypted ? ValueView(kTrue) : *value);
+    } else if (attribute.default_value) {
+      visit(attribute.name, ValueView(FlatValue(*attribute.default_value)));
+    }
+  };
+  // Both are in order of name.
+  auto declared = entity.attributes.begin();
+  MapView item(stored);
+  for (uint32_t i = 0; i < item.size(); ++i) {
+    value::Attribute entry = item.At(i);
+    int order = 1;
+    while (declared != entity.attributes.end() && (order = declared->name.compare(entry.name)) < 0)
+      visit_declared(*declared++, nullptr);
+    if (order == 0)
+      visit_declared(*declared++, &entry.value);
+    else if (entry.name == entity.table->type_attribute || !IsDerived(entity, entry.name))
+      visit(entry.name, entry.value);
+  }
+  while (declared != entity.attributes.end()) visit_declared(*declared++, nullptr);
+}
+
 }  // namespace holdfast::model
 
 namespace holdfast {
 
 Item Record::Fields() const {
-  using model::Attribute;
-  using value::MapView;
   if (entity_ == nullptr) return stored_;
-  MapView item(stored_);
-  std::map<std::string, std::string> in_key = model::PartsOfKey(*entity_, stored_);
-  std::set<std::string_view> derived;
-  for (const model::KeyPart& part : entity_->key) derived.insert(part.attribute.name);
-  for (const model::IndexKey& index : entity_->indexes) {
-    for (const model::KeyPart& part : index.parts) derived.insert(part.attribute.name);
-  }
   value::FlatWriter writer;
-  std::deque<std::string> made;
   writer.BeginMap();
-  for (const Attribute& attribute : entity_->attributes) {
-    auto value = item.Find(attribute.name);
-    if (!attribute.stored) {
-      auto text = in_key.find(attribute.name);
-      if (text == in_key.end()) continue;
-      writer.Name(attribute.name);
-      writer.String(text->second);
-    } else if (value && value->type() != value::Type::kNull) {
-      writer.Name(attribute.name);
-      if (attribute.kind == model::Kind::kEncrypted)
-        writer.Bool(true);
-      else
-        writer.Copy(*value);
-    } else if (attribute.default_value) {
-      made.push_back(model::FlatValue(*attribute.default_value));
-      writer.Name(attribute.name);
-      writer.Copy(value::ValueView(made.back()));
-    }
-  }
-  for (uint32_t i = 0; i < item.size(); ++i) {
-    value::Attribute extra = item.At(i);
-    if (entity_->Find(extra.name) != nullptr || derived.count(extra.name) > 0) continue;
-    writer.Name(extra.name);
-    writer.Copy(extra.value);
-  }
+  model::VisitFields(*entity_, stored_, [&](std::string_view name, value::ValueView value) {
+    writer.Name(name);
+    writer.Copy(value);
+  });
   writer.EndMap();
   return Item::FromFlat(writer.TakeMap());
 }

@@ -7,12 +7,14 @@
 #include <vector>
 
 #include "base/check.h"
+#include "wire/exchange.h"
 #include "wire/http_parser.h"
 
 namespace holdfast::wire {
 namespace {
 
 constexpr int kLevel = 6;
+constexpr size_t kCompressFrom = 4096;
 
 using Compressor = std::unique_ptr<libdeflate_compressor, decltype(&libdeflate_free_compressor)>;
 using Decompressor = std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)>;
@@ -116,6 +118,17 @@ Coding ChooseCoding(std::string_view accept_encoding) {
   return best == nullptr ? Coding::kNone : best->coding;
 }
 
+Coding CodingFor(std::string_view accept_encoding, std::string_view body) {
+  return body.size() > kCompressFrom ? ChooseCoding(accept_encoding) : Coding::kNone;
+}
+
+std::optional<Coding> CodingNamed(std::string_view content_encoding) {
+  if (content_encoding.empty() || EqualsIgnoringCase(content_encoding, "identity")) return Coding::kNone;
+  if (EqualsIgnoringCase(content_encoding, "gzip")) return Coding::kGzip;
+  if (EqualsIgnoringCase(content_encoding, "deflate")) return Coding::kDeflate;
+  return std::nullopt;
+}
+
 std::string Compress(Coding coding, std::string_view body) {
   thread_local Compressor compressor(libdeflate_alloc_compressor(kLevel), &libdeflate_free_compressor);
   HF_ASSERT(compressor != nullptr && coding != Coding::kNone);
@@ -128,6 +141,14 @@ std::string Compress(Coding coding, std::string_view body) {
   HF_ASSERT(size > 0);
   compressed.resize(size);
   return compressed;
+}
+
+void CompressBody(Coding coding, HttpResponse* response) {
+  if (coding == Coding::kNone) return;
+  response->body = Compress(coding, response->body);
+  response->headers.append("Content-Encoding: ")
+      .append(coding == Coding::kGzip ? "gzip" : "deflate")
+      .append("\r\n");
 }
 
 Result<std::string> Decompress(Coding coding, std::string_view body, size_t bytes_max) {

@@ -1,6 +1,5 @@
 #include "wire/dynamodb_protocol.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <unordered_map>
 
@@ -12,50 +11,18 @@
 #include "ops/operations.h"
 #include "wire/compression.h"
 #include "wire/error_map.h"
+#include "wire/request_id.h"
 
 namespace holdfast::wire {
 namespace {
 
 constexpr std::string_view kTargetPrefix = "DynamoDB_20120810.";
-constexpr size_t kCompressFrom = 4096;  // larger bodies only, as on the live service
 
 // What AWS's front door answers to anything that is no DynamoDB call.
 constexpr std::string_view kNotFoundPage = "<UnknownOperationException/>\n";
 
 constexpr std::string_view kJson10 = "application/x-amz-json-1.0";
 constexpr std::string_view kJson = "application/json";
-
-// 52 characters of 0-9A-Z, unlike any other.
-std::string NewRequestId() {
-  constexpr char kAlphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-  thread_local base::Random random;
-  std::string id(52, '0');
-  uint64_t bits = 0;
-  int left = 0;
-  for (char& c : id) {
-    if (left == 0) bits = random.Next(), left = 10;
-    c = kAlphabet[bits % 36];
-    bits /= 36;
-    --left;
-  }
-  return id;
-}
-
-std::string_view MediaType(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
-  return type;
-}
-
-bool IsLoopbackName(std::string_view host) {
-  return host == "localhost" || host.ends_with(".localhost") || host == "[::1]" || host == "::1" ||
-         host.starts_with("127.");
-}
-
-std::string_view HostWithoutPort(std::string_view host) {
-  if (host.starts_with("[")) return host.substr(0, host.find(']') + 1);
-  return host.substr(0, host.find(':'));
-}
 
 simdjson::dom::parser& ThreadParser() {
   thread_local simdjson::dom::parser parser;
@@ -85,7 +52,12 @@ const std::vector<DynamoDbProtocol::Operation>& DynamoDbProtocol::Operations() {
 
 DynamoDbProtocol::DynamoDbProtocol(engine::Engine* engine, WorkerPool* pool, const base::Log* log,
                                    ProtocolOptions options)
-    : engine_(engine), pool_(pool), log_(log), options_(std::move(options)), metrics_([] {
+    : engine_(engine),
+      pool_(pool),
+      log_(log),
+      options_(std::move(options)),
+      hosts_(options_.hosts),
+      metrics_([] {
         std::vector<std::string_view> names;
         for (const Operation& operation : Operations()) names.push_back(operation.name);
         return names;
@@ -104,8 +76,7 @@ HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
   if (!IsAllowedHost(request)) {
     response.status = 403;
     response.content_type = "text/plain";
-    response.body =
-        "This server answers to loopback names only; start it with --allow-host to add the name you used.\n";
+    response.body.append(HostRule::kRefusal).append("\n");
     return Handled::kDone;
   }
   const std::string_view* origin = request.Find("Origin");
@@ -133,15 +104,9 @@ HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
   return Handled::kDone;
 }
 
-// A page in a browser could make its victim's browser talk to us under a name of its own (DNS rebinding): a
-// name we were not given is refused. Signed requests need no such care.
+// Signed requests need no such care.
 bool DynamoDbProtocol::IsAllowedHost(const HttpRequest& request) const {
-  if (options_.credentials) return true;
-  std::string_view host = HostWithoutPort(request.Get("Host"));
-  if (host.empty() || IsLoopbackName(host)) return true;
-  return std::any_of(options_.hosts.begin(), options_.hosts.end(), [&](const std::string& allowed) {
-    return allowed == "*" || EqualsIgnoringCase(allowed, host);
-  });
+  return options_.credentials || hosts_.Allows(request);
 }
 
 HttpHandler::Handled DynamoDbProtocol::HandleGet(Exchange* exchange) {
@@ -198,15 +163,11 @@ HttpHandler::Handled DynamoDbProtocol::HandlePost(Exchange* exchange) {
                                                         options_.fronts + ". Send DynamoDB requests there"));
   }
 
-  std::string_view coding = request.Get("Content-Encoding");
-  if (coding.empty() || EqualsIgnoringCase(coding, "identity")) return HandleBody(exchange, request.body);
-  bool gzip = EqualsIgnoringCase(coding, "gzip");
-  if (!gzip && !EqualsIgnoringCase(coding, "deflate")) {
-    return Fail(exchange, Error(ErrorCode::kInternal, "unknown Content-Encoding"));
-  }
-  bool submitted = pool_->Submit([this, exchange, gzip] {
-    auto body = Decompress(gzip ? Coding::kGzip : Coding::kDeflate, exchange->request().body,
-                           options_.body_bytes_max);
+  std::optional<Coding> coding = CodingNamed(request.Get("Content-Encoding"));
+  if (!coding) return Fail(exchange, Error(ErrorCode::kInternal, "unknown Content-Encoding"));
+  if (*coding == Coding::kNone) return HandleBody(exchange, request.body);
+  bool submitted = pool_->Submit([this, exchange, coding] {
+    auto body = Decompress(*coding, exchange->request().body, options_.body_bytes_max);
     Handled handled = Handled::kDone;
     if (body) {
       body->reserve(body->size() + kBodyPaddingBytes);
@@ -339,17 +300,9 @@ HttpHandler::Handled DynamoDbProtocol::Fail(Exchange* exchange, const Error& err
 
 HttpHandler::Handled DynamoDbProtocol::Complete(Exchange* exchange, bool await_durability,
                                                 bool on_io_thread) {
-  HttpResponse& response = exchange->response();
-  Coding coding = Coding::kNone;
-  if (response.body.size() > kCompressFrom) coding = ChooseCoding(exchange->request().Get("Accept-Encoding"));
+  Coding coding = CodingFor(exchange->request().Get("Accept-Encoding"), exchange->response().body);
   auto finish = [this, exchange, coding, await_durability] {
-    HttpResponse& r = exchange->response();
-    if (coding != Coding::kNone) {
-      r.body = Compress(coding, r.body);
-      r.headers.append("Content-Encoding: ")
-          .append(coding == Coding::kGzip ? "gzip" : "deflate")
-          .append("\r\n");
-    }
+    CompressBody(coding, &exchange->response());
     Seal(exchange);
     if (!await_durability) return Handled::kDone;
     engine_->committer().WhenDurable(exchange);
@@ -390,12 +343,12 @@ void DynamoDbProtocol::Answered(Exchange* exchange, size_t received_bytes, size_
   bool slow = options_.slow_request_millis >= 0 && micros >= options_.slow_request_millis * 1000;
   if (slow) {
     HF_LOG(*log_, kWarning, "slow request", {"id", exchange->request_id},
-           {"operation", Operations()[exchange->operation].name}, {"millis", micros / 1000},
+           {"operation", metrics_.name(exchange->operation)}, {"millis", micros / 1000},
            {"received_bytes", received_bytes}, {"sent_bytes", sent_bytes},
            {"status", exchange->response().status});
   } else {
     HF_LOG(*log_, kDebug, "request", {"id", exchange->request_id},
-           {"operation", Operations()[exchange->operation].name}, {"micros", micros},
+           {"operation", metrics_.name(exchange->operation)}, {"micros", micros},
            {"status", exchange->response().status}, {"error", error == nullptr ? "" : ErrorName(*error)});
   }
 }

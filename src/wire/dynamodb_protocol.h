@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "engine/engine.h"
 #include "wire/exchange.h"
+#include "wire/host_rule.h"
 #include "wire/metrics.h"
 #include "wire/worker_pool.h"
 
@@ -73,6 +74,7 @@ class DynamoDbProtocol final : public HttpHandler {
   WorkerPool* const pool_;
   const base::Log* const log_;
   const ProtocolOptions options_;
+  const HostRule hosts_;
   Metrics metrics_;
   std::atomic<bool> ready_{true};
 };

@@ -43,6 +43,8 @@ struct HttpRequest {
 };
 
 bool EqualsIgnoringCase(std::string_view a, std::string_view b);
+// What a Content-Type names before its parameters.
+std::string_view MediaType(std::string_view content_type);
 
 class HttpParser {
  public:

@@ -40,13 +40,21 @@ std::string_view StatusText(int status) {
   switch (status) {
     case 101: return "Switching Protocols";
     case 200: return "OK";
+    case 201: return "Created";
+    case 204: return "No Content";
+    case 304: return "Not Modified";
     case 400: return "Bad Request";
     case 401: return "Unauthorized";
     case 403: return "Forbidden";
     case 404: return "Not Found";
     case 405: return "Method Not Allowed";
-    case 426: return "Upgrade Required";
+    case 409: return "Conflict";
+    case 410: return "Gone";
     case 413: return "Request Entity Too Large";
+    case 415: return "Unsupported Media Type";
+    case 422: return "Unprocessable Entity";
+    case 426: return "Upgrade Required";
+    case 429: return "Too Many Requests";
     case 500: return "Internal Server Error";
     case 501: return "Not Implemented";
     case 503: return "Service Unavailable";
@@ -418,8 +426,14 @@ void Connection::QueueResponse() {
       .append(StatusText(response_.status));
   out_.append("\r\nServer: holdfast\r\nDate: ").append(loop_->date_header());
   if (!response_.content_type.empty()) out_.append("\r\nContent-Type: ").append(response_.content_type);
-  if (!upgrades) out_.append("\r\nContent-Length: ").append(std::to_string(response_.body.size()));
-  out_.append("\r\nConnection: ").append(upgrades ? "Upgrade\r\n" : keep ? "keep-alive\r\n" : "close\r\n");
+  if (!upgrades && response_.status != 204 && response_.status != 304)
+    out_.append("
+Content-Length: ").append(std::to_string(response_.body.size()));
+  out_.append("
+Connection: ").append(upgrades ? "Upgrade
+" : keep ? "keep-alive
+" : "close
+");
   out_.append(response_.headers).append("\r\n");
   if (parser_.request().method != "HEAD") out_.append(response_.body);
   shared_->handler->Answered(this, request_bytes_, out_.size() - before);

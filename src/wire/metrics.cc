@@ -55,6 +55,15 @@ void Histogram::Append(std::string_view name, std::string_view labels, std::stri
 Metrics::Metrics(std::vector<std::string_view> operations)
     : names_(std::move(operations)), operations_(names_.size()) {}
 
+size_t Metrics::AddOperations(const std::vector<std::string_view>& names) {
+  size_t first = names_.size();
+  for (std::string_view name : names) {
+    names_.push_back(name);
+    operations_.emplace_back();
+  }
+  return first;
+}
+
 void Metrics::CountRequest(size_t operation, int64_t micros, const ErrorCode* error) {
   if (operation == kNoOperation) return;
   PerOperation& counted = operations_[operation];

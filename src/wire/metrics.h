@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,10 @@ class Metrics {
   // `operations` in the order of their numbers.
   explicit Metrics(std::vector<std::string_view> operations);
 
+  // More of them, before the first request; gives the number of the first.
+  size_t AddOperations(const std::vector<std::string_view>& names);
+  std::string_view name(size_t operation) const { return names_[operation]; }
+
   static constexpr size_t kNoOperation = static_cast<size_t>(-1);
   // One answered request. `error` is null for a success.
   void CountRequest(size_t operation, int64_t micros, const ErrorCode* error);
@@ -56,8 +61,8 @@ class Metrics {
   static void RenderVectors(engine::Engine* engine, std::string* out);
   static void RenderStorage(engine::Engine* engine, std::string* out);
 
-  const std::vector<std::string_view> names_;
-  std::vector<PerOperation> operations_;
+  std::vector<std::string_view> names_;
+  std::deque<PerOperation> operations_;
   std::atomic<uint64_t> received_bytes_{0}, sent_bytes_{0}, reruns_{0};
   std::atomic<int64_t> connections_{0};
 };

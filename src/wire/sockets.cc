@@ -1,5 +1,7 @@
 #include "wire/sockets.h"
 
+#include "json/plain.h"
+#include "json/writer.h"
 #include "model/model.h"
 
 namespace holdfast::wire {
@@ -84,6 +86,15 @@ void Sockets::Emit(const model::Model& model, const std::vector<Emitted>& emitte
   Hub* hub = HubOf(model);
   if (hub == nullptr) return;
   for (const Emitted& one : emitted) hub->Emit(one.name, one.to, one.body);
+}
+
+bool Sockets::Send(std::string_view connection_id, const Emitted& message) {
+  std::string text = "{\"type\":\"event\",\"name\":";
+  json::AppendString(message.name, &text);
+  text.append(",\"body\":");
+  json::AppendPlainItem(value::MapView(message.body), &text);
+  text.push_back('}');
+  return Post(connection_id, text);
 }
 
 bool Sockets::Post(std::string_view connection_id, std::string_view json) {

@@ -34,7 +34,9 @@ class Sockets {
                                                std::function<bool(std::string_view entity)> may_read);
   // Tells what a command of the model emitted.
   void Emit(const model::Model& model, const std::vector<Emitted>& emitted);
-  // Sends a text of JSON to a connection of any model; false when there is none of that id.
+  // Tells one connection of any model; false when there is none of that id.
+  bool Send(std::string_view connection_id, const Emitted& message);
+  // The same with a text of JSON.
   bool Post(std::string_view connection_id, std::string_view json);
 
  private:

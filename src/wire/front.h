@@ -1,0 +1,31 @@
+// The one door of the server: DynamoDB's requests and the probes to the DynamoDB protocol, those of models to
+// REST. Thread-safe.
+#pragma once
+
+#include "wire/dynamodb_protocol.h"
+#include "wire/exchange.h"
+#include "wire/rest.h"
+
+namespace holdfast::wire {
+
+class Front final : public HttpHandler {
+ public:
+  // Both must outlive it.
+  Front(DynamoDbProtocol* dynamodb, Rest* rest) : dynamodb_(dynamodb), rest_(rest) {}
+
+  Handled Handle(Exchange* exchange) override {
+    return rest_->Owns(exchange->request()) ? rest_->Handle(exchange) : dynamodb_->Handle(exchange);
+  }
+  // REST waits for its own writes.
+  void Durable(Exchange* exchange, const Status& durable) override { dynamodb_->Durable(exchange, durable); }
+  void Connected(int delta) override { dynamodb_->Connected(delta); }
+  void Answered(Exchange* exchange, size_t received_bytes, size_t sent_bytes) override {
+    dynamodb_->Answered(exchange, received_bytes, sent_bytes);
+  }
+
+ private:
+  DynamoDbProtocol* const dynamodb_;
+  Rest* const rest_;
+};
+
+}  // namespace holdfast::wire

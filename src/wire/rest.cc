@@ -1,0 +1,285 @@
+#include "wire/rest.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "json/plain.h"
+#include "json/writer.h"
+#include "model/refusal.h"
+#include "wire/caller.h"
+#include "wire/compression.h"
+#include "wire/request_id.h"
+
+namespace holdfast::wire {
+namespace {
+
+using model::Refuse;
+
+constexpr std::string_view kJson = "application/json";
+
+// A route is its method and its path, and counted under this name. What is in braces stands for any segment:
+// {model} for a model, every other for Call::name. The first that fits is taken.
+struct Route {
+  std::string_view name;
+  Answering answer;
+};
+constexpr std::array<Route, 12> kRoutes{{
+    {"GET /v1/models", &ListModels},
+    {"POST /v1/connections/{id}", &PostToConnection},
+    {"GET /v1/{model}", &DescribeModel},
+    {"GET /v1/{model}/entities/{Entity}", &GetEntities},
+    {"POST /v1/{model}/entities/{Entity}", &CreateEntity},
+    {"PUT /v1/{model}/entities/{Entity}", &PutEntity},
+    {"PATCH /v1/{model}/entities/{Entity}", &PatchEntity},
+    {"DELETE /v1/{model}/entities/{Entity}", &DeleteEntity},
+    {"GET /v1/{model}/patterns/{ID}", &AskPattern},
+    {"POST /v1/{model}/commands/{name}", &RunCommand},
+    {"POST /v1/{model}/transact", &RunTransaction},
+    {"GET /v1/{model}/ws", &OpenSocket},
+}};
+
+// A route's name taken apart.
+struct Shape {
+  std::string_view method;
+  std::vector<std::string> segments;
+};
+const std::vector<Shape>& Shapes() {
+  static const std::vector<Shape> shapes = [] {
+    std::vector<Shape> all;
+    for (const Route& route : kRoutes) {
+      size_t blank = route.name.find(' ');
+      all.push_back({route.name.substr(0, blank), *SplitPath(route.name.substr(blank + 1))});
+    }
+    return all;
+  }();
+  return shapes;
+}
+
+bool Fits(const std::vector<std::string>& shape, const std::vector<std::string>& segments) {
+  return std::equal(shape.begin(), shape.end(), segments.begin(), segments.end(),
+                    [](const std::string& wanted, const std::string& segment) {
+                      return wanted.starts_with('{') ? !segment.empty() : wanted == segment;
+                    });
+}
+
+// The token of an Authorization header or, since browsers cannot give a WebSocket one, among the protocols it
+// offers: "holdfast, bearer.<token>". Empty: there is none.
+std::string_view BearerToken(const HttpRequest& request) {
+  constexpr std::string_view kScheme = "Bearer ";
+  constexpr std::string_view kProtocol = "bearer.";
+  std::string_view given = request.Get("Authorization");
+  if (given.empty()) {
+    std::string_view offered = request.Get("Sec-WebSocket-Protocol");
+    size_t begin = offered.find(kProtocol);
+    if (begin == std::string_view::npos) return {};
+    offered.remove_prefix(begin + kProtocol.size());
+    return offered.substr(0, offered.find_first_of(", "));
+  }
+  if (!EqualsIgnoringCase(given.substr(0, kScheme.size()), kScheme)) return {};
+  given.remove_prefix(kScheme.size());
+  while (given.starts_with(' ')) given.remove_prefix(1);
+  return given;
+}
+
+Result<Application*> ApplicationNamed(const RestOptions& options, const std::string& name) {
+  for (Application* application : options.applications) {
+    if (application->model().name == name) return application;
+  }
+  if (options.applications.empty())
+    return Refuse("NotFound", "this server runs no models; start it with --models to serve some");
+  return Refuse("NotFound", "this server runs no model " + name);
+}
+
+// The body as its sender meant it: JSON, out of its compression. `*plain` keeps what was decompressed.
+Result<std::string_view> DecodeBody(const HttpRequest& request, size_t bytes_max, std::string* plain) {
+  if (request.body.empty()) return request.body;
+  if (MediaType(request.Get("Content-Type")) != kJson)
+    return Refuse("UnsupportedMediaType", "a body needs Content-Type: application/json");
+  std::optional<Coding> coding = CodingNamed(request.Get("Content-Encoding"));
+  if (!coding) return Refuse("UnsupportedMediaType", "Content-Encoding should be gzip or deflate");
+  if (*coding == Coding::kNone) return request.body;
+  Result<std::string> body = Decompress(*coding, request.body, bytes_max);
+  if (body) return std::string_view(*plain = *std::move(body));
+  if (body.error().code() == ErrorCode::kLimitExceeded)
+    return Refuse("BodyTooLarge",
+                  "the body has more than " + std::to_string(bytes_max) + " bytes out of its compression");
+  return model::RefuseField("body", body.error().message());
+}
+
+void BeginResponse(const Exchange& exchange, HttpResponse* response) {
+  response->Clear();
+  response->content_type = kJson;
+  response->headers.append("x-holdfast-request-id: ")
+      .append(exchange.request_id)
+      .append("\r\nCache-Control: no-store\r\n");
+}
+
+// A document in the form that its reader takes, or word that the reader has it already.
+void Give(const Document& document, const HttpRequest& request, HttpResponse* response) {
+  response->Clear();
+  response->headers = document.headers;
+  response->headers.append("Vary: Accept, Accept-Encoding\r\nX-Content-Type-Options: nosniff\r\n");
+  if (!document.etag.empty())
+    response->headers.append("Cache-Control: no-cache\r\nETag: ").append(document.etag).append("\r\n");
+  if (!document.etag.empty() && request.Get("If-None-Match") == document.etag) {
+    response->status = 304;
+    return;
+  }
+  response->content_type = document.content_type;
+  bool gzip = !document.gzip.empty() && ChooseCoding(request.Get("Accept-Encoding")) == Coding::kGzip;
+  if (gzip) response->headers.append("Content-Encoding: gzip\r\n");
+  response->body = gzip ? document.gzip : document.body;
+}
+
+RestOptions WithCompressed(RestOptions options) {
+  for (auto& [path, document] : options.documents) {
+    if (CodingFor("gzip", document.body) == Coding::kGzip)
+      document.gzip = Compress(Coding::kGzip, document.body);
+  }
+  return options;
+}
+
+}  // namespace
+
+// Where a request goes, as far as its target says.
+struct Rest::Matched {
+  std::optional<size_t> route;
+  std::vector<std::string> segments;
+  std::optional<Error> error;  // why there is no route
+};
+
+Rest::Rest(RestOptions options, WorkerPool* pool, Metrics* metrics, const base::Log* log)
+    : options_(WithCompressed(std::move(options))), pool_(pool), log_(log), first_operation_(metrics->AddOperations([] {
+        std::vector<std::string_view> names;
+        for (const Route& route : kRoutes) names.push_back(route.name);
+        return names;
+      }())) {}
+
+bool Rest::Owns(const HttpRequest& request) const {
+  if (request.path == "/v1" || request.path.starts_with("/v1/")) return true;
+  bool reads = request.method == "GET" || request.method == "HEAD";
+  if (!reads || options_.documents.find(request.path) == options_.documents.end()) return false;
+  return request.path != "/" || request.Get("Accept").find("text/html") != std::string_view::npos;
+}
+
+HttpHandler::Handled Rest::Handle(Exchange* exchange) {
+  const HttpRequest& request = exchange->request();
+  exchange->request_id = NewRequestId();
+  exchange->operation = Metrics::kNoOperation;
+  exchange->error.reset();
+  BeginResponse(*exchange, &exchange->response());
+  if (!options_.hosts.Allows(request))
+    return Fail(exchange, Refuse("Forbidden", std::string(HostRule::kRefusal)));
+  if (auto document = options_.documents.find(request.path); document != options_.documents.end()) {
+    Give(document->second, request, &exchange->response());
+    return HttpHandler::Handled::kDone;
+  }
+  if (!IsOwnOrigin(request))
+    return Fail(exchange, Refuse("Forbidden", "pages of other origins may not send requests here"));
+
+  Matched matched = Match(request);
+  if (matched.route) exchange->operation = first_operation_ + *matched.route;
+  std::string_view token = BearerToken(request);
+  if (token.empty()) {
+    return Fail(exchange,
+                Refuse("Unauthenticated", "the request needs a token: Authorization: Bearer <token>"));
+  }
+  bool submitted = pool_->Submit([this, exchange, matched = std::move(matched), token] {
+    if (Status answered = Answer(exchange, matched, token); !answered)
+      Fail(exchange, answered.error());
+    else
+      CompressBody(CodingFor(exchange->request().Get("Accept-Encoding"), exchange->response().body),
+                   &exchange->response());
+    exchange->Finish();
+  });
+  if (submitted) return HttpHandler::Handled::kPending;
+  return Fail(exchange,
+              Refuse("Unavailable", "too many requests are waiting; try again", {{"retry_after", 1}}));
+}
+
+Rest::Matched Rest::Match(const HttpRequest& request) const {
+  Matched matched;
+  Result<std::vector<std::string>> segments = SplitPath(request.path);
+  if (!segments) return {{}, {}, segments.error()};
+  matched.segments = *std::move(segments);
+  std::string_view method = request.method == "HEAD" ? "GET" : request.method;
+  std::string allowed;
+  for (size_t i = 0; i < kRoutes.size(); ++i) {
+    if (!Fits(Shapes()[i].segments, matched.segments)) continue;
+    if (Shapes()[i].method == method) {
+      matched.route = i;
+      return matched;
+    }
+    allowed.append(allowed.empty() ? "" : ", ").append(Shapes()[i].method);
+  }
+  if (allowed.empty())
+    matched.error = Refuse("NotFound", "there is nothing at " + std::string(request.path));
+  else
+    matched.error = Refuse("MethodNotAllowed", "allowed here: " + allowed, {{"allow", allowed}});
+  return matched;
+}
+
+Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view token) const {
+  const HttpRequest& request = exchange->request();
+  Call call{options_, request, exchange->response()};
+  Result<auth::Identity> identity = options_.authenticate(token);
+  if (!identity && identity.error().code() == ErrorCode::kUnrecognizedClient)
+    return Refuse("Unauthenticated", identity.error().message());
+  HF_TRY(call.identity, std::move(identity));
+  if (matched.error) return *matched.error;
+
+  const std::vector<std::string>& shape = Shapes()[*matched.route].segments;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (!shape[i].starts_with('{')) continue;
+    if (shape[i] != "{model}") {
+      call.name = matched.segments[i];
+      continue;
+    }
+    HF_TRY(call.application, ApplicationNamed(options_, matched.segments[i]));
+    HF_TRY(call.caller, CallerOf(call.identity, call.model()));
+  }
+  std::string plain;
+  HF_TRY(call.query, Query::Parse(request.query));
+  HF_TRY(call.body, DecodeBody(request, options_.body_bytes_max, &plain));
+  return kRoutes[*matched.route].answer(&call);
+}
+
+HttpHandler::Handled Rest::Fail(Exchange* exchange, const Error& error) const {
+  Error refused = model::FromStore(error);
+  const Refusal& refusal = refused.detail()->refusal;
+  HttpResponse& response = exchange->response();
+  BeginResponse(*exchange, &response);
+  response.status = refusal.http_status;
+  bool internal = refusal.http_status == 500;
+  if (internal) {
+    HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id}, {"error", refused.ToString()});
+  }
+  exchange->error = internal ? ErrorCode::kInternal : ErrorCode::kRefused;
+  response.body.append("{\"error\":");
+  json::AppendString(refusal.name, &response.body);
+  response.body.append(",\"message\":");
+  json::AppendString(internal ? "Internal server error" : std::string_view(refused.message()),
+                     &response.body);
+  response.body.append(",\"requestId\":");
+  json::AppendString(exchange->request_id, &response.body);
+  response.body.append(",\"details\":");
+  json::AppendPlainItem(value::MapView(Item(internal ? AttributeMap() : refusal.details)), &response.body);
+  response.body.push_back('}');
+
+  auto header = [&](std::string_view name, const char* detail) {
+    auto at = refusal.details.find(detail);
+    if (at == refusal.details.end()) return;
+    std::string value;
+    if (at->second.type() == AttributeValue::Type::kNumber ||
+        at->second.type() == AttributeValue::Type::kString)
+      value = at->second.AsText();
+    response.headers.append(name).append(": ").append(value).append("\r\n");
+  };
+  if (response.status == 401) response.headers.append("WWW-Authenticate: Bearer\r\n");
+  if (response.status == 405) header("Allow", "allow");
+  header("Retry-After", "retry_after");
+  return HttpHandler::Handled::kDone;
+}
+
+}  // namespace holdfast::wire

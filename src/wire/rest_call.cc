@@ -1,0 +1,121 @@
+#include "wire/rest_call.h"
+
+#include <utility>
+
+#include "json/plain.h"
+#include "json/writer.h"
+#include "model/fields.h"
+#include "model/from_text.h"
+#include "model/refusal.h"
+
+namespace holdfast::wire {
+namespace {
+
+constexpr size_t kIdempotencyKeyMax = 255;
+
+// What is no item at all, such as a set with nothing in it.
+Result<Item> Sound(Item item, const std::string& where) {
+  if (const Error* defect = item.defect()) return model::RefuseField(where, defect->message());
+  return item;
+}
+
+}  // namespace
+
+Result<Item> ReadBody(const Call& call) {
+  if (call.body.empty()) return Item();
+  Result<Item> body = json::ReadPlainItem(call.body);
+  if (!body) return model::RefuseField("body", body.error().message());
+  return body;
+}
+
+Result<Item> ReadBody(const Call& call, const std::vector<model::Attribute>& declared) {
+  HF_TRY(Item body, ReadBody(call));
+  model::FromJson(declared, &body);
+  return Sound(std::move(body), "body");
+}
+
+Result<Item> ReadParameters(const Query& query, const std::vector<model::Attribute>& declared) {
+  AttributeMap parameters;
+  for (const auto& [name, text] : query.parameters())
+    parameters.emplace(name, model::FromText(model::FindAttribute(declared, name), text));
+  return Sound(Item(parameters), "query");
+}
+
+Result<PageRequest> TakePage(Query* query) {
+  PageRequest page;
+  HF_TRY(page.limit, query->TakeNumber("limit"));
+  page.cursor = query->Take("cursor").value_or("");
+  return page;
+}
+
+Result<RunOptions> ReadRunOptions(const HttpRequest& request) {
+  RunOptions options;
+  const std::string_view* key = request.Find("Idempotency-Key");
+  if (key == nullptr) return options;
+  if (key->empty() || key->size() > kIdempotencyKeyMax)
+    return model::RefuseField("Idempotency-Key", "should have 1 to 255 characters");
+  options.idempotency_key = *key;
+  return options;
+}
+
+void AppendRecord(const Record& record, std::string* out) {
+  if (record.entity() == nullptr) return json::AppendPlainItem(value::MapView(record.stored()), out);
+  out->push_back('{');
+  bool first = true;
+  model::VisitFields(*record.entity(), record.stored(), [&](std::string_view name, value::ValueView value) {
+    if (!std::exchange(first, false)) out->push_back(',');
+    json::AppendString(name, out);
+    out->push_back(':');
+    json::AppendPlain(value, out);
+  });
+  out->push_back('}');
+}
+
+void AppendAnswer(const Answer& answer, std::string* out) {
+  out->append("{\"items\":[");
+  for (const Record& record : answer.records) {
+    if (&record != answer.records.data()) out->push_back(',');
+    AppendRecord(record, out);
+  }
+  out->append("],\"count\":");
+  json::AppendInteger(static_cast<int64_t>(answer.records.size()), out);
+  if (!answer.cursor.empty()) {
+    out->append(",\"cursor\":");
+    json::AppendString(answer.cursor, out);
+  }
+  if (!answer.similarities.empty()) {
+    out->append(",\"similarities\":[");
+    for (size_t i = 0; i < answer.similarities.size(); ++i) {
+      if (i > 0) out->push_back(',');
+      json::AppendDouble(answer.similarities[i], out);
+    }
+    out->push_back(']');
+  }
+  if (!answer.parts.empty()) {
+    out->append(",\"parts\":{");
+    for (const auto& part : answer.parts) {
+      if (&part != answer.parts.data()) out->push_back(',');
+      json::AppendString(part.first, out);
+      out->push_back(':');
+      AppendAnswer(part.second, out);
+      out->push_back('}');
+    }
+    out->push_back('}');
+  }
+  AppendWarnings(answer.warnings, out);
+}
+
+void AppendWarnings(const std::vector<ModelWarning>& warnings, std::string* out) {
+  if (warnings.empty()) return;
+  out->append(",\"warnings\":[");
+  for (const ModelWarning& warning : warnings) {
+    out->append(&warning == warnings.data() ? "{\"path\":" : ",{\"path\":");
+    json::AppendString(warning.path, out);
+    out->append(",\"message\":");
+    json::AppendString(warning.message, out);
+    out->push_back('}');
+  }
+  out->push_back(']');
+}
+
+}  // namespace holdfast::wire

@@ -1,0 +1,103 @@
+// One REST request under way, and what the routes share to read it and to answer it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "auth/identity.h"
+#include "holdfast/model.h"
+#include "model/model.h"
+#include "wire/channel.h"
+#include "wire/exchange.h"
+#include "wire/host_rule.h"
+#include "wire/target.h"
+
+namespace holdfast::wire {
+
+// Something that is there to be read as it stands.
+struct Document {
+  std::string_view content_type;  // static text
+  std::string body;
+  std::string headers = {};  // further lines, each ending in \r\n
+  std::string etag = {};     // in its quotes; empty: none
+  std::string gzip = {};     // the body compressed; made by Rest
+};
+
+struct RestOptions {
+  std::vector<Application*> applications;
+  // Fails with kUnrecognizedClient for a token that is not to be believed. May block.
+  std::function<Result<auth::Identity>(std::string_view jwt)> authenticate;
+  // Sends a text to an open connection; false when there is no such connection. Empty: there are none.
+  std::function<bool(std::string_view connection, std::string_view text)> post;
+  // Tells what a command emitted, once, after its commit. Empty: nobody listens.
+  std::function<void(const model::Model& model, const Caller& caller, const std::vector<Emitted>& emitted)>
+      emit;
+  // Makes what talks over a WebSocket of this caller. Empty: there are none.
+  std::function<Result<std::shared_ptr<ChannelHandler>>(Application* application, const Caller& caller)> open;
+  // By path, for everybody; "/" goes only to those who accept HTML.
+  std::map<std::string, Document, std::less<>> documents;
+  HostRule hosts;
+  size_t body_bytes_max = 16 << 20;
+};
+
+struct Call {
+  const RestOptions& options;
+  const HttpRequest& request;
+  HttpResponse& response;
+  auth::Identity identity;
+  std::string name;  // of the entity, pattern, command or connection
+  Query query;
+  std::string_view body;  // as sent, out of its compression
+  // Of the routes that name a model.
+  Application* application = nullptr;
+  Caller caller;
+
+  const model::Model& model() const { return application->model(); }
+};
+
+// What a route does: it fills the response, or says why not.
+using Answering = Status (*)(Call* call);
+
+// rest_models.cc
+Status ListModels(Call* call);
+Status DescribeModel(Call* call);
+// rest_entities.cc
+Status GetEntities(Call* call);
+Status CreateEntity(Call* call);
+Status PutEntity(Call* call);
+Status PatchEntity(Call* call);
+Status DeleteEntity(Call* call);
+// rest_patterns.cc
+Status AskPattern(Call* call);
+// rest_commands.cc
+Status RunCommand(Call* call);
+Status RunTransaction(Call* call);
+Status PostToConnection(Call* call);
+// rest_socket.cc
+Status OpenSocket(Call* call);
+
+// --- reading ---
+
+// The body as an object; without a body, an empty one.
+Result<Item> ReadBody(const Call& call);
+// The same with its members as the model wants them.
+Result<Item> ReadBody(const Call& call, const std::vector<model::Attribute>& declared);
+// What is left of the query, as the model wants it.
+Result<Item> ReadParameters(const Query& query, const std::vector<model::Attribute>& declared);
+// `limit` and `cursor` out of the query.
+Result<PageRequest> TakePage(Query* query);
+Result<RunOptions> ReadRunOptions(const HttpRequest& request);
+
+// --- answering ---
+
+void AppendRecord(const Record& record, std::string* out);
+// {"items":[…],"count":n,…} without the closing brace.
+void AppendAnswer(const Answer& answer, std::string* out);
+// ,"warnings":[…] when there are any.
+void AppendWarnings(const std::vector<ModelWarning>& warnings, std::string* out);
+
+}  // namespace holdfast::wire
