@@ -123,8 +123,8 @@ std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<M
   }
   std::vector<const model::Model*> served;
   for (const ModelPtr& model : models) served.push_back(model.get());
-  documents["/openapi.json"] = {"application/json", model::generate::OpenApiOf(served, kVersion)};
-  documents["/docs"] = {"text/html; charset=utf-8", model::generate::ReferencePage(served, kVersion), policy};
+  documents["/openapi.json"] = {"application/json", model::generate::OpenApiOf(served, std::string(kVersion))};
+  documents["/docs"] = {"text/html; charset=utf-8", model::generate::ReferencePage(served, std::string(kVersion)), policy};
   documents["/docs.css"] = {"text/css; charset=utf-8", std::string(model::generate::ReferenceStyle())};
   return documents;
 }
