@@ -212,6 +212,7 @@ int Serve(const ServeConfig& given) {
   protocol.SetReady(false);
   (*server)->Drain(config.drain_seconds * 1000);
   surface->chores.reset();
+  surface->sockets->LeavePool();
   surface->pool.reset();  // whatever still ran has given its answer back
   pool.reset();
   Status durable = engine == nullptr ? Status(Ok{}) : engine->committer().WaitDurable();

@@ -78,7 +78,8 @@ void Sockets::Disconnect(Application* application, const std::string& connection
              {"error", done.error().ToString()});
     }
   };
-  // Where the pool is full, or ends, the sweep and the item's expiry see to it.
+  if (!pooled_) return run();
+  // Where the pool is full, the sweep and the item's expiry see to it.
   pool_->Submit(run);
 }
 

@@ -8,6 +8,8 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,6 +40,8 @@ class Sockets {
   bool Send(std::string_view connection_id, const Emitted& message);
   // The same with a text of JSON.
   bool Post(std::string_view connection_id, std::string_view json);
+  // The pool is about to end: what connections still have to do when they close is done where they close.
+  void LeavePool() { pooled_ = false; }
 
  private:
   class Connection;
@@ -48,6 +52,7 @@ class Sockets {
 
   WorkerPool* const pool_;
   const base::Log* const log_;
+  std::atomic<bool> pooled_{true};
   base::Random random_;
   std::map<std::string, std::unique_ptr<Hub>> hubs_;  // by model
 };

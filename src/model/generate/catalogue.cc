@@ -84,8 +84,8 @@ class View {
   bool Shows(const Command& command) const {
     if (command.internal) return false;
     if (administrator_) return true;
-    if (!command.roles.empty())
-      return std::find(command.roles.begin(), command.roles.end(), name_) != command.roles.end();
+    if (command.roles && std::find(command.roles->begin(), command.roles->end(), name_) == command.roles->end())
+      return false;
     return all_ || (role_ != nullptr && MatchesAny(role_->commands, command.name));
   }
 
@@ -121,7 +121,7 @@ Node Catalogue(const Model& model, const Caller& caller) {
                     .Set("id", command->id)
                     .Set("title", command->title)
                     .Set("inputs", AttributesOf(command->inputs));
-    if (!command->roles.empty()) node.Set("roles", Node::List(command->roles));
+    if (command->roles) node.Set("roles", Node::List(*command->roles));
     commands.Add(std::move(node));
   }
   return Node::Map()
