@@ -35,17 +35,19 @@ void Collect(const Model& model, const Command& command, const std::vector<Write
 
 // The entities of which the first thing written can be one. Gives whether something is surely written.
 bool CollectFirst(const Model& model, const Command& command, const std::vector<WriteStep>& steps,
-                  std::vector<const Entity*>* first) {
+                  CommandFacts* facts) {
   for (const WriteStep& step : steps) {
     bool writes = step.form == Form::kPut || step.form == Form::kPatch || step.form == Form::kSave ||
                   (step.form == Form::kDelete && step.entity == nullptr);
-    if (writes) AddOnce(EntityOf(command, step), first);
+    if (writes) AddOnce(EntityOf(command, step), &facts->result);
+    bool creates = step.form == Form::kPut || step.form == Form::kSave;
+    facts->creates_first = facts->creates_first || creates;
     if (step.form == Form::kCases) {
       writes = !step.steps.empty() && !step.steps.back().when;
       for (const WriteStep& one : step.steps)
-        writes = CollectFirst(model, command, one.steps, first) && writes;
+        writes = CollectFirst(model, command, one.steps, facts) && writes;
     } else if (!writes) {
-      writes = CollectFirst(model, command, Inner(model, step), first) && step.form == Form::kUse;
+      writes = CollectFirst(model, command, Inner(model, step), facts) && step.form == Form::kUse;
     }
     if (writes && !step.when) return true;
   }
@@ -144,12 +146,12 @@ CommandFacts FactsOf(const Model& model, const Command& command) {
   CommandFacts facts;
   Collect(model, command, command.writes, &facts);
   if (command.handler) return facts;
-  if (!command.result) {
-    CollectFirst(model, command, command.writes, &facts.result);
-  } else if (const CommandRead* read = command.FindRead(command.result->path);
-             read != nullptr && command.result->kind == Expression::Kind::kPath) {
+  CollectFirst(model, command, command.writes, &facts);
+  if (!command.result || command.result->path == "written") return facts;
+  facts.result.clear();
+  const CommandRead* read = command.FindRead(command.result->path);
+  if (read != nullptr && command.result->kind == Expression::Kind::kPath)
     facts.result.push_back(read->entity);
-  }
   return facts;
 }
 

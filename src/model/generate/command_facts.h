@@ -14,6 +14,7 @@ struct CommandFacts {
   std::vector<const Entity*> written;
   std::vector<const Entity*> result;  // one of these; none: something else
   bool creates = false;
+  bool creates_first = false;  // then the answer is 201
   bool changes = false;
   bool expects = false;  // a version
 };

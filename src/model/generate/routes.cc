@@ -258,7 +258,7 @@ class ModelRoutes {
                     {"result"});
     };
     Last().replies.push_back({200, text, schema()});
-    if (facts.creates || command.handler) Last().replies.push_back({201, text, schema()});
+    if (facts.creates_first || command.handler) Last().replies.push_back({201, text, schema()});
     Last().errors = CommandErrors(command, facts);
   }
 
