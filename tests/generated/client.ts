@@ -5,14 +5,15 @@ import type { components, paths } from "./api.js";
 const api = createClient<paths>({ baseUrl: "http://localhost:8000", headers: { Authorization: "Bearer …" } });
 
 export async function projects(): Promise<string[]> {
-  const made = await api.POST("/v1/pm/entities/Project", {
+  const made = await api.POST("/v1/pm/commands/project.create", {
+    params: { header: { "Idempotency-Key": "k-1" } },
     body: { name: "Lantern Quay", source: "jira", sourceProjectKey: "LQ", autonomyLevel: "artefact" },
   });
   if (made.error) {
     if (made.error.error === "AlreadyExists") return [made.error.message];
     throw new Error(made.error.message);
   }
-  const project: components["schemas"]["PmProject"] = made.data.item;
+  const project: components["schemas"]["PmProject"] = made.data.result;
   const status: "active" | "paused" | "archived" = project.status;
   const query = { id: project.id };
   await api.PATCH("/v1/pm/entities/Project", { params: { query }, body: { status: "paused", description: null } });
