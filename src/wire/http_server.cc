@@ -427,13 +427,8 @@ void Connection::QueueResponse() {
   out_.append("\r\nServer: holdfast\r\nDate: ").append(loop_->date_header());
   if (!response_.content_type.empty()) out_.append("\r\nContent-Type: ").append(response_.content_type);
   if (!upgrades && response_.status != 204 && response_.status != 304)
-    out_.append("
-Content-Length: ").append(std::to_string(response_.body.size()));
-  out_.append("
-Connection: ").append(upgrades ? "Upgrade
-" : keep ? "keep-alive
-" : "close
-");
+    out_.append("\r\nContent-Length: ").append(std::to_string(response_.body.size()));
+  out_.append("\r\nConnection: ").append(upgrades ? "Upgrade\r\n" : keep ? "keep-alive\r\n" : "close\r\n");
   out_.append(response_.headers).append("\r\n");
   if (parser_.request().method != "HEAD") out_.append(response_.body);
   shared_->handler->Answered(this, request_bytes_, out_.size() - before);

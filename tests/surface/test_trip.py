@@ -119,7 +119,8 @@ def test_sc_trip_ten_steps(surface, employee, orchestrator):
     assert surface.admin.send("GET", "/v1/trip/entities/ActiveBookingLock", employeeId=named["employeeId"]).status == 404
     # 10. The connection ends.
     socket.close()
-    eventually(lambda: surface.admin.ask("trip", "TRIP-A-08", connectionId=connection["connectionId"]) == [])
+    stored = lambda: surface.admin.send("GET", "/v1/trip/patterns/TRIP-A-08", connectionId=connection["connectionId"])
+    eventually(lambda: stored().status == 404)
 
     trail = employee.ask("trip", "TRIP-A-17", bookingId=booking["bookingId"])
     assert [entry["event"] for entry in trail] == [
