@@ -447,6 +447,7 @@ class CommandReader {
           if (step.expect) Look(*step.expect);
           if (step.expect && read->entity->version.empty())
             reader->reader_.Problem(*place, read->entity->name + " has no version to expect");
+          if (step.form == Form::kSave) LookAt(step.read);  // whether it is there decides what is written
           if (step.form == Form::kSave && !read->optional)
             reader->reader_.Problem(*place, "`save` is for what may not be there: mark the read optional");
           break;
