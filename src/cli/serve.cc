@@ -3,9 +3,10 @@
 #include <csignal>
 #include <cstdio>
 
-#include "base/clock.h"
 #include "apps/apps.h"
 #include "apps/chores.h"
+#include "auth/issuer.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cli/demo.h"
 #include "cli/version.h"
@@ -41,15 +42,30 @@ int Fail(const Error& error) {
   return error.code() == ErrorCode::kValidation ? 2 : 1;
 }
 
-std::string Greeting(const ServeConfig& config, const std::string& store, int port) {
+std::string Address(const ServeConfig& config, int port) {
   std::string scheme = config.http.tls_certificate.empty() ? "http" : "https";
   std::string host = config.http.address.find(':') == std::string::npos ? config.http.address
                                                                         : "[" + config.http.address + "]";
+  return scheme + "://" + host + ":" + std::to_string(port);
+}
+
+std::string Greeting(const ServeConfig& config, const std::string& store, int port) {
   std::string where = config.store.directory.empty() ? "in memory, gone when the server stops"
                                                      : "data in " + config.store.directory;
   if (config.store_kind == "dynamodb") where = "on " + store;
-  return "holdfast " + std::string(kVersion) + " listening on " + scheme + "://" + host + ":" +
-         std::to_string(port) + " (" + where + ")";
+  return "holdfast " + std::string(kVersion) + " listening on " + Address(config, port) + " (" + where + ")";
+}
+
+// With the demo's data comes a way to look at it: the page, signed in.
+std::string DemoLink(const ServeConfig& config, const std::string& address) {
+  constexpr int64_t kSeconds = 12 * 3600;
+  std::string key = IssuerKeyPath(config.tokens.issuer_key, config.store.directory);
+  auto issuer = auth::Issuer::Load(key);
+  if (key.empty() || !issuer) return {};
+  int64_t now = base::SystemClock().NowSeconds();
+  auto token = issuer->MakeToken({"demo", "admin", {}, now, now + kSeconds});
+  if (!token) return {};
+  return "the page, as an administrator for 12 hours: " + address + "/#token=" + *token + "\n";
 }
 
 // Where the tables are: with an engine of our own, or elsewhere.
@@ -204,6 +220,7 @@ int Serve(const ServeConfig& given) {
   if (!server) return Fail(server.error());
   surface->chores = std::make_unique<apps::Chores>(surface->all(), &log);
   std::printf("%s\n", Greeting(config, data->store->name(), (*server)->port()).c_str());
+  if (config.models.demo) std::printf("%s", DemoLink(config, Address(config, (*server)->port())).c_str());
   std::fflush(stdout);
 
   int signal = 0;
