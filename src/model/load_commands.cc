@@ -1,6 +1,7 @@
 #include "model/load_commands.h"
 
 #include <algorithm>
+#include <array>
 
 #include "model/refusal.h"
 #include "model/yaml_value.h"
@@ -11,9 +12,11 @@ namespace {
 using Form = WriteStep::Form;
 
 // What commands always see, beside what they name themselves.
-const std::set<std::string, std::less<>> kGivenNames{"input",    "caller", "now",     "nowEpoch",
-                                                     "today",    "with",   "written", "computed",
-                                                     "previous"};
+constexpr std::array<std::string_view, 9> kGivenNames{"input", "caller",  "now",      "nowEpoch", "today",
+                                                      "with",  "written", "computed", "previous"};
+bool IsGiven(std::string_view name) {
+  return std::find(kGivenNames.begin(), kGivenNames.end(), name) != kGivenNames.end();
+}
 
 class CommandReader {
  public:
@@ -275,7 +278,7 @@ class CommandReader {
     read.when = ReadCondition(at["when"]);
     read.optional = reader_.Flag(at["optional"], false);
     read.loose = reader_.Flag(at["loose"], false);
-    if (kGivenNames.count(name) > 0) reader_.Problem(at, "the name " + name + " is taken");
+    if (IsGiven(name)) reader_.Problem(at, "the name " + name + " is taken");
     if (read.entity == nullptr) return;
     std::vector<std::string> inputs = read.entity->KeyInputs();
     for (const auto& [attribute, value] : read.key) {
@@ -393,7 +396,7 @@ class CommandReader {
       auto read = std::find_if(command->reads.begin(), command->reads.end(),
                                [&](const CommandRead& one) { return one.name == root; });
       if (read == command->reads.end()) {
-        if (names.count(root) == 0 && kGivenNames.count(root) == 0)
+        if (names.count(root) == 0 && !IsGiven(root))
           problem("nothing is called " + std::string(root) + " here");
         return;
       }
