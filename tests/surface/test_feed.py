@@ -1,11 +1,7 @@
 """X-15: subscribers hear of every change of their topics, in order; who cannot follow is cut off alone."""
 import concurrent.futures
-import json
-import threading
 
 import pytest
-import websocket
-from conftest import eventually
 
 PROJECT = {"name": "Lantern", "source": "jira", "sourceProjectKey": "L", "autonomyLevel": "tactical"}
 

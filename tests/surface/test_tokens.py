@@ -1,14 +1,14 @@
 """Who may: tokens, roles, tenants, origins; on every route and in every feed."""
 import base64
 import json
-import socket
-import urllib.request
+import subprocess
 import uuid
 
 import pytest
 import websocket
 
-from conftest import Caller
+from server import PROGRAM
+from surface import Caller
 
 
 @pytest.fixture(scope="module")
@@ -92,8 +92,8 @@ def test_expired_and_foreign_tokens(surface, tmp_path):
     expired = surface.caller("maren", "user", "--ttl", "1s")
     foreign = Caller.__new__(Caller)
     foreign.url, foreign.port = surface.server.url, surface.server.port
-    import subprocess
-    from server import PROGRAM
+
+
     made = subprocess.run([PROGRAM, "token", "--issuer-key", tmp_path / "other.pem", "--subject", "s", "--role", "admin"],
                           check=True, capture_output=True, text=True)
     foreign.token = made.stdout.strip()

@@ -3,7 +3,7 @@ import concurrent.futures
 import uuid
 
 import pytest
-from conftest import eventually
+from surface import eventually
 
 PLAN = {
     "intent": "flight_booking",
