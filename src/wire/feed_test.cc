@@ -411,7 +411,9 @@ TEST_F(FeedTest, NonsenseIsAnsweredAndHurtsNothing) {
   auto after = Connect("ann");
   after->Subscribe("Note");
   Note("ann", "b");
-  while (after->Change() != "insert b") ASSERT_FALSE(HasFailure());
+  std::string told = after->Change();
+  if (told == "insert a") told = after->Change();  // of a moment before
+  EXPECT_EQ(told, "insert b");
   EXPECT_TRUE(subscriber->Quiet()) << "it would have been told first";
 }
 

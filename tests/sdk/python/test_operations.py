@@ -188,7 +188,7 @@ def test_limits_and_endpoints(dynamodb):
 
 def metrics(endpoint):
     with urllib.request.urlopen(endpoint + "/metrics") as answer:
-        lines = [line.split(" ") for line in answer.read().decode().splitlines() if not line.startswith("#")]
+        lines = [line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if not line.startswith("#")]
     return {name: float(number) for name, number in lines}
 
 

@@ -116,7 +116,7 @@ def test_a_server_on_another_dynamodb(serve, model, monkeypatch):
     assert page(front.url, "/health")[0] == 200
     assert page(front.url, "/ready")[0] == 200
     assert "holdfast_connections" in page(front.url, "/metrics")[1]
-    assert page(front.url, "/v1/x")[0] == 404
+    assert page(front.url, "/v1/x")[0] == 401  # before anything else, a token
     nobody = f"http://127.0.0.1:{free_port()}"
     assert nobody in refused_start("--store", "dynamodb", "--endpoint", nobody, "--models", "none")
 
