@@ -266,8 +266,12 @@ void TokenVerifier::FetchAsWanted() {
 }
 
 bool TokenVerifier::Reload(KeyRing* ring, int64_t now_seconds) {
+  if (!ring->is_remote()) {
+    // Whoever comes while the file is being read waits for what it says.
+    base::MutexLock lock(&loading_);
+    return !ring->TakeTurn(now_seconds) || ring->LoadNow(log_).has_value();
+  }
   if (!ring->TakeTurn(now_seconds)) return false;
-  if (!ring->is_remote()) return ring->LoadNow(log_).has_value();
   {
     base::MutexLock lock(&mu_);
     wanted_.push_back(ring);

@@ -103,6 +103,7 @@ class TokenVerifier {
   std::unordered_map<std::string, std::unique_ptr<KeyRing>> rings_;  // by issuer; unchanged once made
   std::array<Shard, kShards> shards_;
 
+  base::Mutex loading_;  // of key files: one at a time
   base::Mutex mu_;
   base::CondVar changed_;
   std::vector<KeyRing*> wanted_ HF_GUARDED_BY(mu_);

@@ -159,10 +159,11 @@ wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<Mod
   options.emit = [sockets](const model::Model& model, const Caller&, const std::vector<Emitted>& emitted) {
     sockets->Emit(model, emitted);
   };
-  options.open = [sockets](Application* application, const Caller& caller) {
-    return sockets->Open(application, caller, [application, caller](std::string_view entity) {
+  options.open = [sockets](Application* application, const Caller& caller, const auth::Identity& identity) {
+    auto may_read = [application, caller](std::string_view entity) {
       return application->MayRead(caller, entity).has_value();
-    });
+    };
+    return sockets->Open(application, caller, identity.expires_at, may_read);
   };
   options.documents = Documents(models);
   // As for DynamoDB's requests: those that are signed may use any name.

@@ -451,6 +451,8 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
     if (change && !drop)
       draft.Take(attribute, *change, given.Find(attribute.schema_by) ? given : old);
     else if (drop) {
+      // An id that was made stays the item's.
+      if (replace && attribute.default_from && before) continue;
       draft.At(attribute).reset();
       if (replace) draft.TakeDefault(attribute);
     } else

@@ -76,7 +76,9 @@ Error RefuseInput(const std::vector<Violation>& violations) {
   static constexpr std::string_view kNames[] = {"ValidationError", "SchemaInvalid", "RuleViolation"};
   std::string message;
   std::vector<AttributeValue> list;
+  constexpr size_t kToldMax = 100;
   for (const Violation& violation : violations) {
+    if (list.size() == kToldMax) break;
     message += (message.empty() ? "" : "; ") + violation.path + ": " + violation.rule;
     AttributeMap entry{{"path", violation.path}, {"rule", violation.rule}};
     if (!violation.got.empty()) entry["got"] = violation.got;
@@ -135,6 +137,8 @@ Error FromStore(const Error& error) {
     case ErrorCode::kValidation:
       if (error.message().find("has exceeded the maximum allowed size") != std::string::npos)
         return Refuse("ItemTooLarge", error.message());
+      if (error.message().find("Transaction payload size") != std::string::npos)
+        return Refuse("TransactionTooLarge", error.message());
       return Refuse("ValidationError", error.message());
     case ErrorCode::kReadOnly:
     case ErrorCode::kIo: return Refuse("Unavailable", error.message());

@@ -236,7 +236,9 @@ Status Running::WriteOne(const WriteStep& step, Scope* scope) {
     case WriteStep::Form::kCheck: {
       if (step.entity != nullptr) {
         HF_TRY(Item key, scope->Evaluate(step.key));
-        return transaction_->Require(*step.entity, key);
+        HF_TRY(Item stored, runtime_.Load(caller_, *step.entity, key, /*consistent=*/true));
+        transaction_->Expect(*step.entity, stored, {});
+        return Ok{};
       }
       const Found& found = found_.find(step.read)->second;
       if (!found.stored) return Ok{};
@@ -339,7 +341,9 @@ Status Running::WriteSave(const WriteStep& step, Scope* scope) {
 Status Running::WriteDelete(const WriteStep& step, Scope* scope) {
   if (step.entity != nullptr) {
     HF_TRY(Item key, scope->Evaluate(step.key));
-    return transaction_->DeleteIfThere(*step.entity, key);
+    Result<Item> stored = runtime_.Load(caller_, *step.entity, key, /*consistent=*/true);
+    if (stored) return transaction_->Delete(*step.entity, *stored, {});
+    return RefusalName(stored.error()) == "NotFound" ? OkStatus() : Status(stored.error());
   }
   const Found& found = found_.find(step.read)->second;
   if (!found.stored) return Ok{};
@@ -433,6 +437,11 @@ Status Runtime::AddEntry(const Caller& caller, const Entry& entry, Transaction* 
     return Ok{};
   }
   const Item& known = entry.kind == Entry::Kind::kPut ? entry.fields : entry.key;
+  std::vector<std::string> key_inputs = entity->KeyInputs();
+  for (const auto& [name, value] : entry.key.ToMap()) {
+    if (std::find(key_inputs.begin(), key_inputs.end(), name) == key_inputs.end())
+      return RefuseField("key." + name, "is no part of the key of " + entity->name);
+  }
   HF_TRY(Item stored, Load(caller, *entity, known, /*consistent=*/true));
   HF_CHECK_OK(CheckVersion(*entity, stored, entry.expected));
   std::set<std::string> unchanged;

@@ -45,13 +45,6 @@ void Transaction::ExpectNone(const Entity& entity, const Item& key) {
   if (SlotOf(entity, key) == nullptr) NewSlot(Slot::Kind::kExpectNone, entity, key);
 }
 
-Status Transaction::Require(const Entity& entity, const Item& known) {
-  HF_TRY(Item with, runtime_.WithTenant(caller_, entity, known));
-  HF_TRY(std::vector<Item> keys, KeysOf(entity, with));
-  if (SlotOf(entity, keys[0]) == nullptr) NewSlot(Slot::Kind::kRequire, entity, std::move(keys[0]));
-  return Ok{};
-}
-
 Result<Record> Transaction::Put(const Entity& entity, const Item& fields, Origin origin,
                                 bool bumps) {
   HF_TRY(Item with, runtime_.WithTenant(caller_, entity, fields));
@@ -102,14 +95,6 @@ Status Transaction::Delete(const Entity& entity, const Item& stored, const Expec
   slot->kind = Slot::Kind::kDelete;
   slot->stored = stored;
   if (expected.version) slot->unchanged.insert(entity.version);
-  return Ok{};
-}
-
-Status Transaction::DeleteIfThere(const Entity& entity, const Item& known) {
-  HF_TRY(Item with, runtime_.WithTenant(caller_, entity, known));
-  HF_TRY(std::vector<Item> keys, KeysOf(entity, with));
-  if (SlotOf(entity, keys[0]) != nullptr) return Twice(entity, keys[0]);
-  NewSlot(Slot::Kind::kDeleteIfThere, entity, std::move(keys[0]));
   return Ok{};
 }
 
@@ -196,10 +181,6 @@ Status Transaction::AddAction(const Slot& slot) {
   switch (slot.kind) {
     case Slot::Kind::kExpect: AddCheck(slot, /*exists=*/true); break;
     case Slot::Kind::kExpectNone: AddCheck(slot, /*exists=*/false); break;
-    case Slot::Kind::kRequire:
-      AddCheck(slot, /*exists=*/true);
-      means = Means::kParent;
-      break;
     case Slot::Kind::kPut:
       runtime_.AddPut(entity, slot.record->stored(), &actions_);
       if (!slot.expected_none) means = Means::kNew;
@@ -216,18 +197,15 @@ Status Transaction::AddAction(const Slot& slot) {
       actions_.emplace_back().update = std::move(update);
       break;
     }
-    case Slot::Kind::kDelete:
-    case Slot::Kind::kDeleteIfThere: {
+    case Slot::Kind::kDelete: {
       TransactDelete remove;
       remove.table_name = table.name;
       remove.key = slot.key;
-      if (slot.kind == Slot::Kind::kDelete) {
-        ExpressionBuilder builder;
-        builder.Text("attribute_exists(").Path(table.key[0].name).Text(")");
-        for (const std::string& name : slot.unchanged) builder.AndUnchanged(name, slot.stored);
-        remove.condition_expression = builder.Take();
-        builder.Finish(&remove);
-      }
+      ExpressionBuilder builder;
+      builder.Text("attribute_exists(").Path(table.key[0].name).Text(")");
+      for (const std::string& name : slot.unchanged) builder.AndUnchanged(name, slot.stored);
+      remove.condition_expression = builder.Take();
+      builder.Finish(&remove);
       actions_.emplace_back().delete_action = std::move(remove);
       break;
     }

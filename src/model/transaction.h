@@ -39,16 +39,12 @@ class Transaction {
   Status ExpectState(const Entity& entity, const Item& stored, const std::vector<std::string>& states);
   // There must stay none.
   void ExpectNone(const Entity& entity, const Item& key);
-  // There must be one; nobody read it. Without it the transaction is refused as NotFound.
-  Status Require(const Entity& entity, const Item& known);
 
   // A new item. With `bumps` the caller will try another key when this one is taken.
   Result<Record> Put(const Entity& entity, const Item& fields, Origin origin, bool bumps = false);
   // What several changes say of one item comes together.
   Status Change(const Entity& entity, const Item& stored, const Item& changes, const ChangeRules& rules);
   Status Delete(const Entity& entity, const Item& stored, const Expected& expected);
-  // Whatever is there, if anything.
-  Status DeleteIfThere(const Entity& entity, const Item& known);
   // Another item in the same transaction, of no model.
   void Add(TransactWriteItem action) { extra_.push_back(std::move(action)); }
 
@@ -77,7 +73,7 @@ class Transaction {
  private:
   // All that happens to one item.
   struct Slot {
-    enum class Kind : uint8_t { kExpect, kExpectNone, kRequire, kPut, kChange, kDelete, kDeleteIfThere };
+    enum class Kind : uint8_t { kExpect, kExpectNone, kPut, kChange, kDelete };
     Kind kind = Kind::kExpect;
     const Entity* entity = nullptr;
     Item key;

@@ -1,7 +1,9 @@
 // The talk with one connection: what a client may say, and what is answered.
+#include <algorithm>
 #include <map>
 
 #include "json/plain.h"
+#include "model/command.h"
 #include "wire/feed_hub.h"
 
 namespace holdfast::wire {
@@ -81,9 +83,30 @@ class FeedSession final : public ChannelHandler {
     subscription->channel = channel_;
     subscription->tenant = caller_.tenant;
     subscription->event = TextIn(message, "event");
-    if (subscription->event.empty() && !FillEntity(message, subscription.get())) return;
+    bool event = message.Has("event");
+    if (event ? !CheckEvent(message, *subscription) : !FillEntity(message, subscription.get())) return;
     subscriptions_.emplace(id, subscription);
     hub_->Subscribe(subscription);
+  }
+
+  // Of events a role hears that may read something; tenants, moreover, only of their own.
+  bool CheckEvent(const Item& message, const Subscription& subscription) {
+    const model::Model& model = hub_->model();
+    auto refuse = [&](std::string_view error, const std::string& why) {
+      Refuse(subscription.id, error, why);
+      return false;
+    };
+    if (message.Has("entity")) return refuse("ValidationError", "entity and event stand beside each other");
+    bool known = std::any_of(model.commands.begin(), model.commands.end(), [&](const auto& command) {
+      return std::any_of(command->emits.begin(), command->emits.end(),
+                         [&](const model::Emission& emission) { return emission.name == subscription.event; });
+    });
+    if (!known)
+      return refuse("NotFound", "the model " + model.name + " has no event " + subscription.event);
+    if (caller_.administrator || caller_.role.empty() || model.roles.empty()) return true;
+    const model::Role* role = model.FindRole(caller_.role);
+    if (role != nullptr && !role->read.empty()) return true;
+    return refuse("Forbidden", "the role " + caller_.role + " hears no events");
   }
 
   bool FillEntity(const Item& message, Subscription* subscription) {
@@ -107,8 +130,11 @@ class FeedSession final : public ChannelHandler {
       }
       subscription->partition = Item(partition->AsMap());
     }
-    if (std::string cursor = TextIn(message, "cursor"); !cursor.empty())
+    if (message.Has("cursor")) {
+      std::string cursor = TextIn(message, "cursor");
+      if (cursor.empty()) return refuse("ValidationError", "cursor: should be one that the server gave");
       subscription->cursor = std::move(cursor);
+    }
     return true;
   }
 

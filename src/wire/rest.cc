@@ -94,7 +94,7 @@ Result<Application*> ApplicationNamed(const RestOptions& options, const std::str
 // The body as its sender meant it: JSON, out of its compression. `*plain` keeps what was decompressed.
 Result<std::string_view> DecodeBody(const HttpRequest& request, size_t bytes_max, std::string* plain) {
   if (request.body.empty()) return request.body;
-  if (MediaType(request.Get("Content-Type")) != kJson)
+  if (!EqualsIgnoringCase(MediaType(request.Get("Content-Type")), kJson))
     return Refuse("UnsupportedMediaType", "a body needs Content-Type: application/json");
   std::optional<Coding> coding = CodingNamed(request.Get("Content-Encoding"));
   if (!coding) return Refuse("UnsupportedMediaType", "Content-Encoding should be gzip or deflate");

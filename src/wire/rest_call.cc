@@ -41,6 +41,11 @@ Result<Item> ReadParameters(const Query& query, const std::vector<model::Attribu
   return Sound(Item(parameters), "query");
 }
 
+Status ExpectNoQuery(const Call& call) {
+  if (call.query.parameters().empty()) return Ok{};
+  return model::RefuseField(call.query.parameters()[0].first, "is no parameter of this request");
+}
+
 Result<PageRequest> TakePage(Query* query) {
   PageRequest page;
   HF_TRY(page.limit, query->TakeNumber("limit"));

@@ -37,7 +37,9 @@ struct RestOptions {
   std::function<void(const model::Model& model, const Caller& caller, const std::vector<Emitted>& emitted)>
       emit;
   // Makes what talks over a WebSocket of this caller. Empty: there are none.
-  std::function<Result<std::shared_ptr<ChannelHandler>>(Application* application, const Caller& caller)> open;
+  std::function<Result<std::shared_ptr<ChannelHandler>>(Application* application, const Caller& caller,
+                                                        const auth::Identity& identity)>
+      open;
   // By path, for everybody; "/" goes only to those who accept HTML.
   std::map<std::string, Document, std::less<>> documents;
   HostRule hosts;
@@ -88,6 +90,8 @@ Result<Item> ReadBody(const Call& call);
 Result<Item> ReadBody(const Call& call, const std::vector<model::Attribute>& declared);
 // What is left of the query, as the model wants it.
 Result<Item> ReadParameters(const Query& query, const std::vector<model::Attribute>& declared);
+// Refuses parameters where none are read.
+Status ExpectNoQuery(const Call& call);
 // `limit` and `cursor` out of the query.
 Result<PageRequest> TakePage(Query* query);
 Result<RunOptions> ReadRunOptions(const HttpRequest& request);

@@ -143,6 +143,7 @@ Status RunCommand(Call* call) {
   const model::Command* command = call->model().FindCommand(call->name);
   if (command == nullptr || command->internal)
     return model::Refuse("NotFound", "the model " + call->model().name + " has no command " + call->name);
+  HF_CHECK_OK(ExpectNoQuery(*call));
   HF_TRY(RunOptions options, ReadRunOptions(call->request));
   HF_TRY(Item input, ReadBody(*call, command->inputs));
   HF_TRY(CommandAnswer answer, call->application->Run(call->caller, command->name, input, options));

@@ -36,7 +36,8 @@ void AnswerWith(const model::Entity& entity, const Record& record, const std::ve
 Result<Expected> TakeExpected(const model::Entity& entity, Call* call) {
   std::optional<std::string> text = call->query.Take("expectedVersion");
   std::string where = "expectedVersion";
-  if (const std::string_view* match = call->request.Find("If-Match"); match != nullptr && !text) {
+  if (const std::string_view* match = call->request.Find("If-Match"); match != nullptr) {
+    if (text) return model::RefuseField("If-Match", "stands beside expectedVersion; one of them is enough");
     bool quoted = match->size() >= 2 && match->starts_with('"') && match->ends_with('"');
     text = quoted ? match->substr(1, match->size() - 2) : *match;
     where = "If-Match";
@@ -95,6 +96,7 @@ Status GetEntities(Call* call) {
 
 Status CreateEntity(Call* call) {
   HF_TRY(const model::Entity* entity, EntityOf(*call));
+  HF_CHECK_OK(ExpectNoQuery(*call));
   HF_TRY(Item fields, ReadBody(*call, entity->attributes));
   HF_TRY(Written written, call->application->Create(call->caller, entity->name, fields));
   call->response.status = 201;
@@ -105,6 +107,8 @@ Status CreateEntity(Call* call) {
 Status PutEntity(Call* call) {
   HF_TRY(const model::Entity* entity, EntityOf(*call));
   HF_TRY(Expected expected, TakeExpected(*entity, call));
+  HF_CHECK_OK(ExpectNoQuery(*call));
+  if (call->request.Get("If-None-Match") == "*") return CreateEntity(call);
   HF_TRY(Item fields, ReadBody(*call, entity->attributes));
   HF_TRY(Written written, call->application->Put(call->caller, entity->name, fields, expected));
   call->response.status = written.created ? 201 : 200;

@@ -1,5 +1,8 @@
 #include "wire/sockets.h"
 
+#include <chrono>
+
+#include "base/clock.h"
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/model.h"
@@ -12,22 +15,24 @@ constexpr std::string_view kDisconnect = "ws.disconnect";
 
 }  // namespace
 
-// A feed session that is stored as an item while it lasts.
+// A feed session that ends with its token and is, in some models, stored as an item while it lasts.
 class Sockets::Connection final : public ChannelHandler {
  public:
-  Connection(Sockets* sockets, Application* application, std::string id, std::vector<Emitted> first,
+  Connection(Sockets* sockets, Application* application, int64_t expires_at,
              std::shared_ptr<ChannelHandler> session)
-      : sockets_(sockets),
-        application_(application),
-        id_(std::move(id)),
-        first_(std::move(first)),
-        session_(std::move(session)) {}
+      : sockets_(sockets), application_(application), expires_at_(expires_at), session_(std::move(session)) {}
   // Without a handshake there is nobody to close it.
   ~Connection() override {
-    if (!closed_) sockets_->Disconnect(application_, id_);
+    if (!closed_ && !stored_as_.empty()) sockets_->Disconnect(application_, stored_as_);
+  }
+  // It was stored under this id, and that had these things to tell.
+  void Stored(std::string id, std::vector<Emitted> first) {
+    stored_as_ = std::move(id);
+    first_ = std::move(first);
   }
 
   void OnOpen(std::shared_ptr<Channel> channel) override {
+    sockets_->CloseAt(expires_at_, channel);
     session_->OnOpen(std::move(channel));
     sockets_->Emit(application_->model(), first_);
   }
@@ -36,21 +41,55 @@ class Sockets::Connection final : public ChannelHandler {
   void OnClosed(Channel* channel) override {
     session_->OnClosed(channel);
     closed_ = true;
-    sockets_->Disconnect(application_, id_);
+    if (!stored_as_.empty()) sockets_->Disconnect(application_, stored_as_);
   }
 
  private:
   Sockets* const sockets_;
   Application* const application_;
-  const std::string id_;
-  const std::vector<Emitted> first_;  // what connecting itself had to tell
+  const int64_t expires_at_;
   const std::shared_ptr<ChannelHandler> session_;
+  std::string stored_as_;
+  std::vector<Emitted> first_;
   bool closed_ = false;
 };
 
 Sockets::Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, const base::Log* log)
     : pool_(pool), log_(log) {
   for (const ModelPtr& model : models) hubs_.emplace(model->name, std::make_unique<Hub>(model, store, log));
+  closer_ = std::thread([this] { CloseExpired(); });
+}
+
+Sockets::~Sockets() {
+  {
+    base::MutexLock lock(&mu_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  closer_.join();
+}
+
+void Sockets::CloseAt(int64_t seconds, std::weak_ptr<Channel> channel) {
+  constexpr size_t kTidyFrom = 1024;
+  base::MutexLock lock(&mu_);
+  if (expiring_.size() >= kTidyFrom)
+    std::erase_if(expiring_, [](const auto& one) { return one.second.expired(); });
+  expiring_.emplace(seconds, std::move(channel));
+}
+
+// Looks once a second, as finely as tokens say when they end.
+void Sockets::CloseExpired() {
+  constexpr uint16_t kPolicyViolation = 1008;
+  base::SystemClock clock;
+  base::MutexLock lock(&mu_);
+  while (!stop_) {
+    while (!expiring_.empty() && expiring_.begin()->first <= clock.NowSeconds()) {
+      if (auto channel = expiring_.begin()->second.lock())
+        channel->Close(kPolicyViolation, "the token has expired");
+      expiring_.erase(expiring_.begin());
+    }
+    changed_.WaitUntil(&mu_, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+  }
 }
 
 Hub* Sockets::HubOf(const model::Model& model) const {
@@ -59,14 +98,18 @@ Hub* Sockets::HubOf(const model::Model& model) const {
 }
 
 Result<std::shared_ptr<ChannelHandler>> Sockets::Open(Application* application, const Caller& caller,
+                                                      int64_t expires_at,
                                                       std::function<bool(std::string_view)> may_read) {
   std::string id = random_.Uuid();
-  auto session = MakeFeedSession(HubOf(application->model()), caller, std::move(may_read), id);
+  auto connection = std::make_shared<Connection>(
+      this, application, expires_at,
+      MakeFeedSession(HubOf(application->model()), caller, std::move(may_read), id));
   bool stored = application->model().FindCommand(kConnect) != nullptr && !caller.tenant.empty();
-  if (!stored) return session;
-  HF_TRY(CommandAnswer connected, application->Run(caller, kConnect, Item{{"connectionId", id}}));
-  return std::shared_ptr<ChannelHandler>(std::make_shared<Connection>(
-      this, application, std::move(id), std::move(connected.emitted), std::move(session)));
+  if (stored) {
+    HF_TRY(CommandAnswer connected, application->Run(caller, kConnect, Item{{"connectionId", id}}));
+    connection->Stored(std::move(id), std::move(connected.emitted));
+  }
+  return std::shared_ptr<ChannelHandler>(std::move(connection));
 }
 
 void Sockets::Disconnect(Application* application, const std::string& connection_id) {

@@ -14,9 +14,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/random.h"
 #include "holdfast/model.h"
 #include "wire/channel.h"
@@ -29,10 +31,13 @@ class Sockets {
  public:
   // All must outlive it, and it the server whose connections it serves.
   Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, const base::Log* log);
+  ~Sockets();
 
 
-  // What talks over a connection of this caller. Blocks. `may_read` is asked for entities.
+  // What talks over a connection of this caller, which is closed when its token ends, in seconds since 1970.
+  // Blocks. `may_read` is asked for entities.
   Result<std::shared_ptr<ChannelHandler>> Open(Application* application, const Caller& caller,
+                                               int64_t expires_at,
                                                std::function<bool(std::string_view entity)> may_read);
   // Tells what a command of the model emitted.
   void Emit(const model::Model& model, const std::vector<Emitted>& emitted);
@@ -47,6 +52,8 @@ class Sockets {
   class Connection;
 
   Hub* HubOf(const model::Model& model) const;
+  void CloseAt(int64_t seconds, std::weak_ptr<Channel> channel);
+  void CloseExpired();
   // Runs a command in the name of a connection that is gone.
   void Disconnect(Application* application, const std::string& connection_id);
 
@@ -55,6 +62,12 @@ class Sockets {
   std::atomic<bool> pooled_{true};
   base::Random random_;
   std::map<std::string, std::unique_ptr<Hub>> hubs_;  // by model
+
+  base::Mutex mu_;
+  base::CondVar changed_;
+  std::multimap<int64_t, std::weak_ptr<Channel>> expiring_ HF_GUARDED_BY(mu_);  // by second
+  bool stop_ HF_GUARDED_BY(mu_) = false;
+  std::thread closer_;
 };
 
 }  // namespace holdfast::wire

@@ -102,6 +102,47 @@ def test_expired_and_foreign_tokens(surface, tmp_path):
     assert expired.send("GET", "/v1/models").status == 200
 
 
+# A connection is worth as much as its token: it ends with it.
+def test_a_socket_ends_with_its_token(surface):
+    feed = surface.caller("maren", "user", "--ttl", "3s").connect("pm")
+    with pytest.raises(websocket.WebSocketConnectionClosedException):
+        while True:
+            opcode, data = feed.socket.recv_data()
+            if opcode == websocket.ABNF.OPCODE_CLOSE:
+                assert int.from_bytes(data[:2], "big") == 1008
+                raise websocket.WebSocketConnectionClosedException()
+
+
+# Who may read nothing is told nothing, by events neither.
+def test_roles_of_events(surface):
+    worker = surface.caller("worker", "trip-worker").connect("trip")
+    worker.send(type="subscribe", id="e", event="booking_requested")
+    assert worker.wait(type="error", id="e")["error"] == "Forbidden"
+    worker.send(type="subscribe", id="b", entity="Booking")
+    assert worker.wait(type="error", id="b")["error"] == "Forbidden"
+    worker.close()
+    orchestrator = surface.caller("workflow", "orchestrator").connect("trip")
+    orchestrator.subscribe("e", event="booking_requested")
+    for wrong in ({"event": "nothing"}, {"event": "policy_status", "entity": "Policy"}, {"entity": "Policy", "cursor": 17}):
+        orchestrator.send(type="subscribe", id="w", **wrong)
+        assert orchestrator.wait(type="error", id="w")["error"] in ("NotFound", "ValidationError")
+    orchestrator.close()
+
+
+# POS-R-07: link partitions have no user in their keys; a command that deletes there must not reach another's.
+def test_x_11_nor_can_a_command_delete_it(surface):
+    amy, mallory = surface.caller("amy", "user"), surface.caller("mallory", "user")
+    goal, habit = str(uuid.uuid4()), str(uuid.uuid4())
+    made = {"id": habit, "name": "n", "area": "x", "habitType": "Build", "frequency": "Daily"}
+    amy.done("pos", "goal.create", {"id": goal, "title": "g", "area": "x", "timeHorizon": "Daily"})
+    amy.done("pos", "habit.create", {**made, "goalIds": [goal]})
+    assert mallory.run("pos", "habit.create", made).status == 201
+    mallory.send("PATCH", "/v1/pos/entities/HABIT", {"goalIds": [goal]}, id=habit)
+    mallory.run("pos", "habit.update", {"id": habit, "goalIds": []})
+    links = amy.send("GET", "/v1/pos/entities/GOAL_HABIT", goalId=goal)
+    assert len(links["items"]) == 1, links
+
+
 def test_origin_and_host(surface):
     user = surface.caller("maren", "user")
     foreign = user.send("POST", "/v1/pm/commands/agentConfig.seedDefaults", {}, {"Origin": "https://elsewhere.example"})
