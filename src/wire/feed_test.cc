@@ -42,6 +42,10 @@ entities:
     table: other
     key: {pk: "{name}"}
     attributes: {name: "S!", visited: "BOOL?"}
+commands:
+  note.remind:
+    input: {userId: "S!"}
+    emit: [{name: reminder, body: {userId: $input.userId}}]
 )";
 
 const Caller kAdmin;

@@ -68,7 +68,8 @@ class Shell:
         self.run(f"{{ {text}\n}} >{name}.log 2>&1 </dev/null &")
 
     def printed_by(self, name):
-        return (self.directory / f"{name}.log").read_text()
+        file = self.directory / f"{name}.log"
+        return file.read_text() if file.exists() else ""
 
     def stop(self):
         self.run("kill $(jobs -p); wait")

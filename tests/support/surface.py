@@ -96,7 +96,7 @@ class Socket:
 
     def subscribe(self, id, **what):
         self.send(type="subscribe", id=id, **what)
-        return self.wait(type="subscribed", id=id)["cursor"]
+        return self.wait(type="subscribed", id=id).get("cursor")
 
     def close(self):
         self.socket.close()
