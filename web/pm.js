@@ -27,6 +27,9 @@ const M = "pm";
 const projectHref = (id) => href([M, "projects", id]);
 const all = async (id, query, signal) => (await pattern(M, id, query, signal)).items;
 
+const kArtefacts = ["delivery_state", "raid_log", "backlog_summary", "decision_log"];
+const byType = (a, b) => kArtefacts.indexOf(a.type) - kArtefacts.indexOf(b.type);
+
 async function allProjects(signal) {
   const lists = await Promise.all(
     ["active", "paused", "archived"].map((status) => all("PM-A-17", {status}, signal)),
@@ -367,7 +370,7 @@ export async function projects(root, {model, rest: [id], query, signal}) {
   let type = query.type;
   const box = panel("Artefacts", {
     load: async () => {
-      const artefacts = await all("PM-A-02", {projectId: id}, signal);
+      const artefacts = (await all("PM-A-02", {projectId: id}, signal)).sort(byType);
       if (!artefacts.length)
         return empty(
           "No artefacts yet",

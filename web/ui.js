@@ -328,10 +328,14 @@ export function pretty(value) {
 // Whether a value needs the whole width: a map, or a list of maps.
 const isDeep = (v) =>
   v && typeof v === "object" && Object.keys(v).length > 0 && (!Array.isArray(v) || typeof v[0] === "object");
+// The server keeps maps by name; for a reader, what it is comes first and what is large comes last.
+const kFirst = ["id", "name", "title", "option", "status", "overall_status", "status_summary", "summary"];
+const rank = ([name, v]) => (isDeep(v) ? 99 : (kFirst.indexOf(name) + 1 || 50));
+const inOrder = (map) => Object.entries(map).sort((a, b) => rank(a) - rank(b));
 export function facts(map) {
   return h(
     "dl.facts",
-    Object.entries(map).flatMap(([name, v]) => {
+    inOrder(map).flatMap(([name, v]) => {
       const wide = isDeep(v) ? ".full" : "";
       return [h("dt" + wide, words(name)), h("dd" + wide, pretty(v))];
     }),
@@ -487,6 +491,7 @@ export function ask(title, content, {submit = "OK", danger = false, read = () =>
       "form",
       {
         method: "dialog",
+        novalidate: true,
         onsubmit: (e) => {
           e.preventDefault();
           const value = read();
