@@ -1,50 +1,14 @@
 // Starts a holdfast in memory for a test file, and makes the clients that the tests use.
-import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
-import { fileURLToPath } from "node:url";
 import * as sdk from "@aws-sdk/client-dynamodb";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
+import { path, serve } from "../../support/server.mjs";
 
-const path = (relative) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url));
-
-const freePort = () =>
-  new Promise((resolve) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
-
-const answers = (port) =>
-  new Promise((resolve) => {
-    const socket = connect(port, "127.0.0.1", () => resolve(socket.end() && true));
-    socket.on("error", () => resolve(false));
-  });
-
-const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-// Waits until check() gives something true, and returns that.
-export async function eventually(check, seconds = 20) {
-  for (const deadline = Date.now() + seconds * 1000; ; await pause(20)) {
-    const found = await check();
-    if (found) return found;
-    if (Date.now() > deadline) throw new Error(`not in ${seconds} s: ${check}`);
-  }
-}
+export { eventually } from "../../support/server.mjs";
 
 // start("--flag", …) gives { endpoint, client, documents } of a new server that ends with this process.
 export async function start(...flags) {
-  const port = await freePort();
-  const settings = ["serve", "--in-memory", "--port", String(port), "--log-level", "warning", ...flags];
-  const server = spawn(path("build/release/holdfast"), settings, { stdio: "ignore" });
-  process.on("exit", () => server.kill());
-  server.unref();
-  await eventually(() => {
-    if (server.exitCode !== null) throw new Error("holdfast ended at its start");
-    return answers(port);
-  });
-  const endpoint = `http://127.0.0.1:${port}`;
+  const endpoint = await serve(...flags);
   const client = new sdk.DynamoDB({
     endpoint,
     region: "us-east-1",
