@@ -162,9 +162,14 @@ export function field(attribute, value) {
   return {name: a.name, element, input, read, complain};
 }
 
+const weight = ({input}) => (input.required ? 0 : 2) + (input.matches(".code") ? 1 : 0);
+
 // onSubmit gets the values; what it throws is shown in words, at the fields that it is about where it says so.
 export function form(attributes, {values = {}, submit, onSubmit, extra, note, folded, inline}) {
-  const fields = asAttributes(attributes).map((a) => field(a, values[a.name]));
+  // What is needed comes first, and what is large comes after what is small.
+  const fields = asAttributes(attributes)
+    .map((a) => field(a, values[a.name]))
+    .sort((a, b) => weight(a) - weight(b));
   const answer = h("div.stack", {"aria-live": "polite"});
   const button = h("button.main", {type: "submit"}, submit);
   const rows = fields.map((f) => f.element);

@@ -37,15 +37,15 @@ async function allProjects(signal) {
   return lists.flat();
 }
 
-// Runs a command and says in words how it went; the error stays where the button is.
-async function act(place, name, values, done) {
-  place.querySelector(":scope > .note")?.remove();
+// Runs a command and says in words how it went.
+async function act(box, name, values, done) {
+  box.tell();
   try {
     await run(M, name, fit(commandOf(M, name), values));
     toast(done);
     return true;
   } catch (error) {
-    place.append(errorBox(error));
+    box.tell(errorBox(error));
     return false;
   }
 }
@@ -91,7 +91,7 @@ function eventsPanel(title, read, names) {
 }
 
 const drafts = new Map();
-function escalation(e, names, reload) {
+function escalation(e, names, box) {
   const decide = commandOf(M, "escalation.decide");
   const notes = field({name: "userNotes", label: "Notes", kind: "S"}, drafts.get(e.id));
   notes.input.addEventListener("input", () => drafts.set(e.id, notes.input.value));
@@ -122,16 +122,16 @@ function escalation(e, names, reload) {
                 userNotes: notes.read() || undefined,
                 recordInDecisionLog: record.read(),
               };
-              if (await act(item, "escalation.decide", values, `Decided: ${o.option}`)) {
+              if (await act(box, "escalation.decide", values, `Decided: ${o.option}`)) {
                 drafts.delete(e.id);
-                reload();
+                box.reload();
               }
             }),
           ),
       ),
     ),
   );
-  const item = h(
+  return h(
     "li",
     h("div.row", h("h3", e.title), e.status !== "pending" && statusTag(e.status)),
     h(
@@ -153,17 +153,16 @@ function escalation(e, names, reload) {
         decide.inputs?.some((i) => i.name === "recordInDecisionLog") && record.element,
       ),
   );
-  return item;
 }
 
-function held(action, names, reload) {
+function held(action, names, box) {
   const due = Date.parse(action.heldUntil) <= Date.now();
   const {projectId, createdAt, id} = action;
   const key = {projectId, actionKey: {createdAt, id}};
   const doubts = Object.entries(action.confidence ?? {})
     .filter(([, sure]) => !sure)
     .map(([name]) => words(name).toLowerCase());
-  const item = h(
+  return h(
     "li",
     h("div.row", tag(action.actionType, "info"), h("b", countdown(action.heldUntil, "goes in", "due now"))),
     h("p", action.description),
@@ -193,8 +192,8 @@ function held(action, names, reload) {
             ))
           )
             return;
-          if (await act(item, "action.release", {...key, force: due ? undefined : true}, "Released"))
-            reload();
+          if (await act(box, "action.release", {...key, force: due ? undefined : true}, "Released"))
+            box.reload();
         }),
       commandOf(M, "action.cancel") &&
         worker("button.danger", "Cancel it", async () => {
@@ -204,18 +203,17 @@ function held(action, names, reload) {
             danger: true,
             read: () => (reason.read() instanceof Error ? undefined : reason.read()),
           });
-          if (text && (await act(item, "action.cancel", {...key, reason: text}, "Cancelled"))) reload();
+          if (text && (await act(box, "action.cancel", {...key, reason: text}, "Cancelled"))) box.reload();
         }),
     ),
   );
-  return item;
 }
-const holdList = (actions, names, reload) =>
+const holdList = (actions, names, box) =>
   actions.length
     ? h(
         "ul.list",
-        {ondue: reload},
-        actions.sort((a, b) => (a.heldUntil < b.heldUntil ? -1 : 1)).map((a) => held(a, names, reload)),
+        {ondue: box.reload},
+        actions.sort((a, b) => (a.heldUntil < b.heldUntil ? -1 : 1)).map((a) => held(a, names, box)),
       )
     : empty("Nothing is held back", "Mails and tracker updates of the agent wait here before they go out.");
 
@@ -252,7 +250,7 @@ export async function start(root, {signal}) {
       return pending.length
         ? h(
             "ul.list",
-            pending.map((e) => escalation(e, names, inbox.reload)),
+            pending.map((e) => escalation(e, names, inbox)),
           )
         : empty("Nothing to decide", "When the agent may not decide by itself, it asks here.");
     },
@@ -262,7 +260,7 @@ export async function start(root, {signal}) {
       const lists = await Promise.all(
         [...names.keys()].map((projectId) => all("PM-A-19", {projectId}, signal)),
       );
-      return holdList(lists.flat(), names, queue.reload);
+      return holdList(lists.flat(), names, queue);
     },
   });
   const feed = eventsPanel(
@@ -294,7 +292,7 @@ export async function start(root, {signal}) {
   on(["Project"], list);
 }
 
-function artefact(a, reload) {
+function artefact(a, box) {
   const place = h("div.stack");
   const undo = commandOf(M, "artefact.undo");
   place.append(
@@ -324,13 +322,13 @@ function artefact(a, reload) {
                   return;
                 if (
                   await act(
-                    place,
+                    box,
                     "artefact.undo",
                     {projectId: a.projectId, type: a.type, expectedVersion: a.version},
                     "Undone",
                   )
                 )
-                  reload();
+                  box.reload();
               }),
           ),
           diffList(a.previousVersion, a.content),
@@ -348,6 +346,7 @@ export async function projects(root, {model, rest: [id], query, signal}) {
   const moves = model.entities.find((e) => e.name === "Project").machine?.moves[project.status] ?? [];
   const verbs = {active: "Activate", paused: "Pause", archived: "Archive"};
   const place = h("div");
+  const top = {tell: (...what) => place.replaceChildren(...what)};
   root.append(
     header(project.name, {
       about: project.description,
@@ -357,7 +356,7 @@ export async function projects(root, {model, rest: [id], query, signal}) {
         ...(commandOf(M, "project.setStatus")
           ? moves.map((to) =>
               worker("button", verbs[to], async () => {
-                if (await act(place, "project.setStatus", {id, to}, `Now ${to}`))
+                if (await act(top, "project.setStatus", {id, to}, `Now ${to}`))
                   dispatchEvent(new HashChangeEvent("hashchange"));
               }),
             )
@@ -399,12 +398,12 @@ export async function projects(root, {model, rest: [id], query, signal}) {
             ),
           ),
         ),
-        artefact(chosen, box.reload),
+        artefact(chosen, box),
       ];
     },
   });
   const queue = panel("Hold queue", {
-    load: async () => holdList(await all("PM-A-19", {projectId: id}, signal), null, queue.reload),
+    load: async () => holdList(await all("PM-A-19", {projectId: id}, signal), null, queue),
   });
   const asked = panel("Escalations", {
     load: async () => {
@@ -416,7 +415,7 @@ export async function projects(root, {model, rest: [id], query, signal}) {
       return list.length
         ? h(
             "ul.list",
-            list.map((e) => escalation(e, null, asked.reload)),
+            list.map((e) => escalation(e, null, asked)),
           )
         : empty("Nothing was asked", "Decisions that the agent leaves to you appear here.");
     },

@@ -19,6 +19,7 @@ import {
   soon,
   worker,
   href,
+  count,
   logList,
 } from "./ui.js";
 import {session, pattern, run, fit, commandOf, live, watch, asAttributes} from "./api.js";
@@ -130,13 +131,9 @@ function circuits(signal) {
   const change = (box, name, circuitId) =>
     commandOf(M, name) &&
     worker("button", words(name.split(".")[1]), async () => {
-      try {
-        await run(M, name, fit(commandOf(M, name), {circuitId}));
-        await box.reload();
-      } catch (error) {
-        if (error.name === "CircuitOpen") await box.reload();
-        box.body.prepend(errorBox(error));
-      }
+      box.tell();
+      await run(M, name, fit(commandOf(M, name), {circuitId})).catch((error) => box.tell(errorBox(error)));
+      await box.reload();
     });
   const one = async (circuitId) => {
     const {items} = await pattern(M, "TRIP-A-19", {circuitId}, signal).catch((error) => {
@@ -158,8 +155,10 @@ function circuits(signal) {
       h(
         "p.small.soft",
         items.length
-          ? `${c.failureCount} failures in a row${c.failureCount ? ", the last at " + clock(c.lastFailureTime * 1000) : ""}`
-          : "has never failed",
+          ? c.failureCount
+            ? `${count(c.failureCount, "failure", "failures")} in a row, the last at ${clock(c.lastFailureTime * 1000)}`
+            : "No failures in a row"
+          : "Has never failed",
       ),
       h(
         "div.row",
@@ -181,7 +180,7 @@ function policySearch(signal) {
       [
         {name: "text", label: "Question", kind: "S", line: true, required: true},
         {name: "contentType", label: "Only", kind: "S", choices: ["text", "table", "figure"]},
-        {name: "threshold", label: "Least similarity", kind: "N", default: 0.65},
+        {name: "threshold", label: "Least similarity", kind: "N", min: 0, max: 1},
       ],
       {
         values: {threshold: 0.2},
@@ -375,10 +374,11 @@ async function stepForm(name, booking, label, signal, done) {
   );
 }
 
-function choice(booking, done) {
+function choice(booking, box, done) {
   const select = commandOf(M, "booking.select");
   const place = h("div.stack");
   const act = async (name, values, text) => {
+    box.tell();
     try {
       await run(
         M,
@@ -388,8 +388,7 @@ function choice(booking, done) {
       toast(text);
       done();
     } catch (error) {
-      place.querySelector(".note")?.remove();
-      place.append(errorBox(error));
+      box.tell(errorBox(error));
     }
   };
   const time = (t) => new Date(t).toLocaleTimeString("en-GB", {hour: "2-digit", minute: "2-digit"});
@@ -403,10 +402,12 @@ function choice(booking, done) {
             "div.row",
             h("h3", o.carrier),
             h("span.small.soft", o.flightNumber),
-            h("span.grow"),
+          ),
+          h(
+            "div.row",
+            h("span.price", money.format(o.priceUsd)),
             o.compliant ? tag("within policy", "good") : tag("outside policy", "bad"),
           ),
-          h("p.price", money.format(o.priceUsd)),
           h(
             "p",
             h(
@@ -516,7 +517,7 @@ export async function bookings(root, {rest: [employeeId, bookingId], signal}) {
       const content = [bar];
       if (stopped || booking.status === "confirmed") content.push(outcome(booking));
       else if (booking.status === "options_presented")
-        content.push(h("h3", "Which flight?"), choice(booking, fresh));
+        content.push(h("h3", "Which flight?"), choice(booking, steps, fresh));
       else if (commandOf(M, next))
         content.push(
           h("h3", kNext[next][0]),

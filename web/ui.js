@@ -178,12 +178,16 @@ export function meter(share, label) {
 export function panel(title, {actions = [], level = "h2", load} = {}) {
   const body = h("div.body");
   const heading = h(level, {tabindex: "-1"}, title);
+  const notice = h("div.notice");
   const element = h(
     "section.panel",
     {"aria-label": title},
     h("header", heading, h("div.row", actions)),
+    notice,
     body,
   );
+  // What is told outlives the content: the change that made an action fail also makes the content load again.
+  const tell = (...what) => notice.replaceChildren(...what);
   let turn = 0;
   // Who was somewhere in the old content is at the same place in the new, and what was unfolded stays so.
   const show = (...content) => {
@@ -215,7 +219,7 @@ export function panel(title, {actions = [], level = "h2", load} = {}) {
     show(bones());
     queueMicrotask(reload); // after the caller has the panel
   }
-  return {element, body, show, reload};
+  return {element, body, show, reload, tell};
 }
 
 // Reads again soon after a change, and once for many.
@@ -330,8 +334,8 @@ const isDeep = (v) =>
   v && typeof v === "object" && Object.keys(v).length > 0 && (!Array.isArray(v) || typeof v[0] === "object");
 // The server keeps maps by name; for a reader, what it is comes first and what is large comes last.
 const kFirst = ["id", "name", "title", "option", "status", "overall_status", "status_summary", "summary"];
-const rank = ([name, v]) => (isDeep(v) ? 99 : (kFirst.indexOf(name) + 1 || 50));
-const inOrder = (map) => Object.entries(map).sort((a, b) => rank(a) - rank(b));
+const rank = (name, v) => (isDeep(v) || /^ttl$/i.test(name) ? 99 : kFirst.indexOf(name) + 1 || 50);
+const inOrder = (map) => Object.entries(map).sort((a, b) => rank(...a) - rank(...b));
 export function facts(map) {
   return h(
     "dl.facts",
@@ -356,16 +360,17 @@ function cell(value) {
   if (typeof value === "object") return h("span.soft", count(Object.keys(value).length, "field", "fields"));
   return value === true ? "yes" : value === false ? "no" : String(value);
 }
-// Items as a table: the key first, then what tells most. `link(item)` makes the end of the key lead somewhere.
+// Items as a table: the key first, then what tells most, last what is the same in all. `link(item)` makes the end of the
+// key lead somewhere.
 export function itemTable(items, {label, key = [], link, extra} = {}) {
-  const seen = new Map();
-  for (const item of items) {
-    for (const [name, value] of Object.entries(item)) {
-      seen.set(name, (seen.get(name) ?? 0) + (value !== null && typeof value === "object" ? 0.2 : 1));
-    }
-  }
-  const rest = [...seen.keys()].filter((n) => !key.includes(n)).sort((a, b) => seen.get(b) - seen.get(a));
-  const known = key.filter((n) => seen.has(n));
+  const seen = new Set(items.flatMap(Object.keys));
+  const text = JSON.stringify;
+  const same = (name) => items.length > 1 && items.every((i) => text(i[name]) === text(items[0][name]));
+  const weight = Object.fromEntries(
+    [...seen].map((n) => [n, (same(n) ? 100 : 0) + rank(n, items.find((i) => i[n] != null)?.[n])]),
+  );
+  const known = key.filter((n) => seen.has(n) && !same(n));
+  const rest = [...seen].filter((n) => !known.includes(n)).sort((a, b) => weight[a] - weight[b]);
   const columns = [...known, ...rest].slice(0, 9);
   const linked = Math.max(0, known.length - 1);
   return h(
@@ -409,9 +414,7 @@ export function changes(before, after, path = []) {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   const both = (check) => check(before) && check(after);
   if (both((v) => v && typeof v === "object" && !Array.isArray(v))) {
-    return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((k) =>
-      changes(before[k], after[k], [...path, words(k)]),
-    );
+    return inOrder({...before, ...after}).flatMap(([k]) => changes(before[k], after[k], [...path, words(k)]));
   }
   if (both(Array.isArray)) {
     const label = (v, i) => String(nameOf(v) ?? (typeof v === "object" ? i + 1 : v));
@@ -442,6 +445,9 @@ function wordDiff(before, after) {
     else if (j >= b.length || (i < a.length && best[i + 1][j] >= best[i][j + 1])) add("del", a[i++]);
     else add("ins", b[j++]);
   }
+  // Of texts with little in common, a mixture is harder to read than both.
+  const kept = out.filter((o) => o.kind === "span").reduce((sum, o) => sum + o.text.trim().length, 0);
+  if (kept * 3 < Math.max(before.length, after.length)) return [h("del", before), " ", h("ins", after)];
   return out.map(({kind, text}) => h(kind, text));
 }
 export function diffList(before, after) {
@@ -451,31 +457,37 @@ export function diffList(before, after) {
     Array.isArray(v)
       ? v.map(text).join(", ")
       : v && typeof v === "object"
-        ? Object.entries(v)
+        ? inOrder(v)
             .map(([k, x]) => `${words(k)}: ${text(x)}`)
             .join(" · ")
         : isInstant(v)
           ? clock(v)
           : String(v);
+  // Several changes of one list stand under one name.
+  const under = new Map();
+  for (const change of all) {
+    const name = change.path.join(" › ");
+    under.set(name, [...(under.get(name) ?? []), change]);
+  }
+  const shown = ({before: old, after: now}) => {
+    // Beyond some thousand words a comparison word by word would keep the page busy.
+    const prose =
+      typeof old === "string" &&
+      typeof now === "string" &&
+      old.length + now.length > 40 &&
+      old.length + now.length < 40000 &&
+      !isInstant(old);
+    if (prose) return h("div", wordDiff(old, now));
+    return h(
+      "div",
+      old !== undefined && h("del", text(old)),
+      old !== undefined && now !== undefined && " ",
+      now !== undefined && h("ins", text(now)),
+    );
+  };
   return h(
     "dl.facts",
-    all.flatMap(({path, before: old, after: now}) => {
-      // Beyond some thousand words a comparison word by word would keep the page busy.
-      const prose =
-        typeof old === "string" &&
-        typeof now === "string" &&
-        old.length + now.length > 40 &&
-        old.length + now.length < 40000 &&
-        !isInstant(old);
-      const shown = prose
-        ? wordDiff(old, now)
-        : [
-            old !== undefined && h("del", text(old)),
-            old !== undefined && now !== undefined && " ",
-            now !== undefined && h("ins", text(now)),
-          ];
-      return [h("dt", path.join(" › ")), h("dd", shown)];
-    }),
+    [...under].flatMap(([name, several]) => [h("dt", name), h("dd", several.map(shown))]),
   );
 }
 

@@ -42,12 +42,14 @@ function writable(e, from) {
     );
 }
 
-// Which entity an item is: the one that has all its fields and whose key it has.
+// Which entity an item is: the one that it names, else the only one that has all its fields and whose needs it meets.
 function entityOf(model, item) {
+  const named = model.entities.find((e) => e.name === item.EntityType);
+  if (named) return named;
   const fits = (e) =>
     attributesOf(e).every((a) => !a.required || a.kind === "vector" || item[a.name] != null) &&
     Object.keys(item).every((name) => e.attributes.some((a) => a.name === name));
-  const fitting = (model.entities ?? []).filter(fits);
+  const fitting = model.entities.filter(fits);
   return fitting.length === 1 ? fitting[0] : null;
 }
 
@@ -175,10 +177,11 @@ function pages(box, read, draw) {
         h("span.soft.small", `${all.length} shown${page.cursor ? "" : ", no more"}`),
         page.cursor &&
           worker("button", "Next page", async () => {
+            box.tell();
             try {
               box.show(await more(page.cursor));
             } catch (error) {
-              if (error.name !== "AbortError") box.body.append(errorBox(error));
+              if (error.name !== "AbortError") box.tell(errorBox(error));
             }
           }),
       ),
@@ -313,7 +316,11 @@ export async function item(root, {model, rest: [name], query, signal}) {
       toast(`${name} deleted`);
       go([model.name, "entities", name], e.key?.length > 1 ? {[e.key[0]]: query[e.key[0]]} : {});
     } catch (error) {
-      box.body.prepend(errorBox(error, {label: "Reload", run: box.reload}));
+      const again = () => {
+        box.tell();
+        box.reload();
+      };
+      box.tell(errorBox(error, {label: "Reload", run: again}));
     }
   };
   const actions = h("div.row");
