@@ -78,31 +78,36 @@ class Maker final : public Source {
   std::string Employee() { return "emp-" + std::to_string(random_()); }
 
   std::string Get(const std::string& path) const {
-    return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + options_.token + "\r\n\r\n";
+    return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + options_.token +
+           "\r\n\r\n";
   }
   std::string Post(const std::string& path, const std::string& body) const {
     return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + options_.token +
-           "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
+           "\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
   }
 
   std::string Prepare(uint64_t n) const {
     if (n < kProjects) {
-      return Post("/v1/pm/commands/project.create",
-                  R"({"id":")" + ProjectId(static_cast<int>(n)) +
-                      R"(","name":"Bench","source":"jira","sourceProjectKey":"B","autonomyLevel":"tactical"})");
+      return Post(
+          "/v1/pm/commands/project.create",
+          R"({"id":")" + ProjectId(static_cast<int>(n)) +
+              R"(","name":"Bench","source":"jira","sourceProjectKey":"B","autonomyLevel":"tactical"})");
     }
     n -= kProjects;
     if (n >= uint64_t{kProjects} * kEvents) return "";
-    return Post("/v1/pm/commands/event.record",
-                R"({"projectId":")" + Project(n) +
-                    R"(","eventType":"signal_detected","severity":"info","summary":"A signal of some length, as they are",)"
-                    R"("detail":{"ticket":"B-31","source":"jira"}})");
+    return Post(
+        "/v1/pm/commands/event.record",
+        R"({"projectId":")" + Project(n) +
+            R"(","eventType":"signal_detected","severity":"info","summary":"A signal of some length, as they are",)"
+            R"("detail":{"ticket":"B-31","source":"jira"}})");
   }
 
   static std::string Query(const std::string& project) {
-    return Request("Query", R"({"TableName":"AgenticPM","KeyConditionExpression":"PK = :p AND begins_with(SK, :s) ",)"
-                            R"("ExpressionAttributeValues":{":p":{"S":"PROJECT#)" +
-                                project + R"("},":s":{"S":"EVENT#"}},"ScanIndexForward":false,"Limit":50})");
+    return Request("Query",
+                   R"({"TableName":"AgenticPM","KeyConditionExpression":"PK = :p AND begins_with(SK, :s) ",)"
+                   R"("ExpressionAttributeValues":{":p":{"S":"PROJECT#)" +
+                       project + R"("},":s":{"S":"EVENT#"}},"ScanIndexForward":false,"Limit":50})");
   }
 
   std::string TransactBooking(const std::string& employee) {
@@ -123,13 +128,14 @@ class Maker final : public Source {
                 "employeeId") +
             "," +
             put("TripCortexBookings",
-                R"("employeeId":{"S":"ACTIVE#)" + employee + R"("},"bookingId":{"S":"LOCK"},"activeBookingId":{"S":")" +
-                    id + R"("},"createdAt":{"S":"2026-02-04T10:30:00.000Z"})",
+                R"("employeeId":{"S":"ACTIVE#)" + employee +
+                    R"("},"bookingId":{"S":"LOCK"},"activeBookingId":{"S":")" + id +
+                    R"("},"createdAt":{"S":"2026-02-04T10:30:00.000Z"})",
                 "employeeId") +
             "," +
             put("TripCortexWorkflowRuns",
-                R"("executionArn":{"S":"run:)" + id + R"("},"employeeId":{"S":")" + employee + R"("},"bookingId":{"S":")" +
-                    id + R"("},"step":{"S":"EmbedAndRetrieve"})",
+                R"("executionArn":{"S":"run:)" + id + R"("},"employeeId":{"S":")" + employee +
+                    R"("},"bookingId":{"S":")" + id + R"("},"step":{"S":"EmbedAndRetrieve"})",
                 "executionArn") +
             "]}");
   }
@@ -142,15 +148,18 @@ class Maker final : public Source {
         project + R"("})";
     return Request(
         "TransactWriteItems",
-        R"({"TransactItems":[{"ConditionCheck":{"TableName":"AgenticPM","Key":{"PK":{"S":"PROJECT#)" + project +
+        R"({"TransactItems":[{"ConditionCheck":{"TableName":"AgenticPM","Key":{"PK":{"S":"PROJECT#)" +
+            project +
             R"("},"SK":{"S":"METADATA"}},"ConditionExpression":"attribute_exists(PK) "}},)"
             R"({"Update":{"TableName":"AgenticPM","Key":{"PK":{"S":"PROJECT#)" +
             project +
             R"("},"SK":{"S":"ARTEFACT#delivery_state"}},"UpdateExpression":"SET content = :c, previousVersion = :c ADD version :one",)"
             R"("ConditionExpression":"attribute_exists(PK) ","ExpressionAttributeValues":{":one":{"N":"1"},":c":{"S":")" +
-            std::string(700, 'c') + R"("}}}},)" + R"({"Put":{"TableName":"AgenticPM","Item":{"PK":{"S":"PROJECT#)" + project +
-            R"("},"SK":{"S":"EVENT#2026-02-04T10:30:00.000Z#)" + id + R"("},"GSI1PK":{"S":"EVENT#2026-02-04"},"GSI1SK":{"S":")" +
-            id + R"("},)" + event + R"(}}},{"Put":{"TableName":"AgenticPM","Item":{"PK":{"S":"GLOBAL"},"SK":{"S":"EVENT#)" + id +
+            std::string(700, 'c') + R"("}}}},)" +
+            R"({"Put":{"TableName":"AgenticPM","Item":{"PK":{"S":"PROJECT#)" + project +
+            R"("},"SK":{"S":"EVENT#2026-02-04T10:30:00.000Z#)" + id +
+            R"("},"GSI1PK":{"S":"EVENT#2026-02-04"},"GSI1SK":{"S":")" + id + R"("},)" + event +
+            R"(}}},{"Put":{"TableName":"AgenticPM","Item":{"PK":{"S":"GLOBAL"},"SK":{"S":"EVENT#)" + id +
             R"("},)" + event + R"(}}}]})");
   }
 
@@ -174,8 +183,8 @@ int Main(int argc, char** argv) {
   if (options.workload == "prepare") options.loop.seconds = options.loop.warmup_seconds = 0;
   Maker maker(options);
   Result result = RunClosedLoop(options.loop, &maker);
-  std::printf("{\"workload\":\"%s\",\"connections\":%d,%s}\n", options.workload.c_str(), options.loop.connections,
-              Figures(result, 1).c_str());
+  std::printf("{\"workload\":\"%s\",\"connections\":%d,%s}\n", options.workload.c_str(),
+              options.loop.connections, Figures(result, 1).c_str());
   return ExitCode(result);
 }
 

@@ -144,8 +144,8 @@ struct Entry {
   enum class Kind : uint8_t { kPut, kPatch, kDelete, kCheck };
   Kind kind = Kind::kPut;
   std::string entity;
-  Item key;          // of kPatch, kDelete and kCheck
-  Item fields;       // of kPut and kPatch
+  Item key;     // of kPatch, kDelete and kCheck
+  Item fields;  // of kPut and kPatch
   Expected expected;
   std::string that;  // of kPatch, kDelete and kCheck: a condition that the stored item must fulfil
 };

@@ -96,14 +96,14 @@ Result<Item> PickOptions(const CommandContext& context) {
 // TRIP-C-09: the options go to the employee's connection, and the workflow waits.
 Result<CommandAnswer> Present(const PostToConnection& post, const CommandContext& context) {
   if (!post) return Refuse("NotConfigured", "only a server has connections to present options to");
-  Item key{{"employeeId", TextOf(context.input, "employeeId")}, {"bookingId", TextOf(context.input, "bookingId")}};
+  Item key{{"employeeId", TextOf(context.input, "employeeId")},
+           {"bookingId", TextOf(context.input, "bookingId")}};
   // Waiting is written first: whoever answers at once is awaited already.
   HF_TRY(CommandAnswer answer, context.application.Run(Caller(), "booking.await", context.input));
   HF_TRY(Record booking, context.application.Get(Caller(), "Booking", key));
   Item fields = booking.Fields();
   std::string connection = TextOf(fields, "connectionId");
-  Emitted message{"booking_options",
-                  connection,
+  Emitted message{"booking_options", connection,
                   Item{{"bookingId", TextOf(fields, "bookingId")},
                        {"options", AttributeValue::List(ListOf(fields, "flightOptions"))}}};
   bool told = !connection.empty() && post(connection, message);
@@ -151,8 +151,7 @@ Result<int64_t> DeleteChunks(Application* application, const std::string& policy
   PageRequest page;
   page.limit = 200;
   do {
-    HF_TRY(Answer answer,
-           application->List(Caller(), "PolicyChunk", Item{{"policy_id", policy_id}}, page));
+    HF_TRY(Answer answer, application->List(Caller(), "PolicyChunk", Item{{"policy_id", policy_id}}, page));
     for (const Record& record : answer.records) {
       Item fields = record.Fields();
       auto generation = fields.Get("generation");
@@ -186,9 +185,9 @@ Result<CommandAnswer> Cleanup(const CommandContext& context) {
     HF_TRY(int64_t gone, DeleteChunks(&context.application, TextOf(fields, "policy_id"),
                                       only ? only->AsInt64() : std::nullopt));
     deleted += gone;
-    Status done = context.application.Delete(Caller(), "PolicyCleanup",
-                                             Item{{"policy_id", TextOf(fields, "policy_id")},
-                                                  {"cleanupId", TextOf(fields, "cleanupId")}});
+    Status done = context.application.Delete(
+        Caller(), "PolicyCleanup",
+        Item{{"policy_id", TextOf(fields, "policy_id")}, {"cleanupId", TextOf(fields, "cleanupId")}});
     if (!done && model::RefusalName(done.error()) != "NotFound") return done.error();
   }
   CommandAnswer answer;
@@ -205,7 +204,8 @@ Error BadChunk(const Error& error, size_t first) {
   auto index = details.find("index");
   size_t at = first + (index == details.end() ? 0 : static_cast<size_t>(index->second.AsInt64().value_or(0)));
   details["index"] = at;
-  return Refuse("SchemaInvalid", "chunks[" + std::to_string(at) + "]: " + error.message(), std::move(details));
+  return Refuse("SchemaInvalid", "chunks[" + std::to_string(at) + "]: " + error.message(),
+                std::move(details));
 }
 
 // TRIP-C-22: the chunks are written as the next generation, which no search names yet; then one conditional
@@ -262,7 +262,8 @@ class Ingestion {
         AttributeMap fields = chunks[i].AsMap();
         for (const char* managed : {"policy_id", "generation"}) {
           if (fields.count(managed) > 0)
-            return Refuse("SchemaInvalid", "chunks[" + std::to_string(i) + "]: " + managed + " is set by the policy");
+            return Refuse("SchemaInvalid",
+                          "chunks[" + std::to_string(i) + "]: " + managed + " is set by the policy");
         }
         fields["policy_id"] = id_;
         fields["generation"] = generation_;
@@ -309,7 +310,9 @@ void AddTripCommands(PostToConnection post, CommandLibrary* library) {
   library->handlers["trip.booking.present"] = [post](const CommandContext& context) {
     return Present(post, context);
   };
-  library->handlers["trip.policy.ingest"] = [](const CommandContext& context) { return Ingestion(context).Run(); };
+  library->handlers["trip.policy.ingest"] = [](const CommandContext& context) {
+    return Ingestion(context).Run();
+  };
   library->handlers["trip.policy.cleanup"] = Cleanup;
   library->handlers["trip.policy.search"] = Search;
 }

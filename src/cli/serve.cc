@@ -122,10 +122,10 @@ Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::
     options.master_keys = std::make_shared<const MasterKeys>(std::move(keys));
   }
   options.embedder = config.models.embedder;
-  options.commands = apps::ShippedCommands([sockets = surface.sockets.get()](const std::string& connection,
-                                                                            const Emitted& message) {
-    return sockets->Send(connection, message);
-  });
+  options.commands = apps::ShippedCommands(
+      [sockets = surface.sockets.get()](const std::string& connection, const Emitted& message) {
+        return sockets->Send(connection, message);
+      });
   HF_TRY(surface.applications, OpenApplications(store, models, options));
   return surface;
 }
@@ -135,12 +135,15 @@ std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<M
   std::map<std::string, wire::Document, std::less<>> documents;
   std::string policy = "Content-Security-Policy: " + std::string(wire::kPagePolicy) + "\r\n";
   for (const wire::EmbeddedFile& file : wire::WebAssets()) {
-    documents[std::string(file.path)] = {file.content_type, std::string(file.bytes), policy, std::string(file.etag)};
+    documents[std::string(file.path)] = {file.content_type, std::string(file.bytes), policy,
+                                         std::string(file.etag)};
   }
   std::vector<const model::Model*> served;
   for (const ModelPtr& model : models) served.push_back(model.get());
-  documents["/openapi.json"] = {"application/json", model::generate::OpenApiOf(served, std::string(kVersion))};
-  documents["/docs"] = {"text/html; charset=utf-8", model::generate::ReferencePage(served, std::string(kVersion)), policy};
+  documents["/openapi.json"] = {"application/json",
+                                model::generate::OpenApiOf(served, std::string(kVersion))};
+  documents["/docs"] = {"text/html; charset=utf-8",
+                        model::generate::ReferencePage(served, std::string(kVersion)), policy};
   documents["/docs.css"] = {"text/css; charset=utf-8", std::string(model::generate::ReferenceStyle())};
   return documents;
 }
@@ -201,7 +204,8 @@ int Serve(const ServeConfig& given) {
   if (!data) return Fail(data.error());
   auto surface = OpenSurface(config, data->store.get(), *models, log);
   if (!surface) return Fail(surface.error());
-  if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log); !ready)
+  if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log);
+      !ready)
     return Fail(ready.error());
   if (config.models.demo) {
     if (Status loaded = LoadDemo(data->store.get(), *models); !loaded) return Fail(loaded.error());

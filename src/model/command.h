@@ -83,7 +83,7 @@ struct Command {
   std::string description;
   // Who may, of those whom the model's roles allow; none: all of them.
   std::optional<std::vector<std::string>> roles;
-  std::vector<Attribute> inputs;   // in order of name
+  std::vector<Attribute> inputs;         // in order of name
   std::vector<std::string> input_order;  // as the file has them
   std::vector<CommandRead> reads;
   Fields let;
@@ -93,8 +93,8 @@ struct Command {
   std::vector<WriteStep> writes;
   std::vector<Emission> emits;
   std::optional<Expression> result;
-  bool handler = false;   // all of it is C++
-  bool internal = false;  // for C++ only
+  bool handler = false;             // all of it is C++
+  bool internal = false;            // for C++ only
   std::vector<std::string> errors;  // names that it refuses with, for documents
   Place place;
 

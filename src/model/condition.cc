@@ -430,7 +430,8 @@ bool Holds(const Condition& condition, const Known& known, const ParamValues& pa
 
 bool Holds(const Condition& condition, std::string_view item, const ParamValues& params, Absent absent) {
   value::MapView map(item);
-  return Holds(condition, [&map](std::string_view name) { return map.Find(name); }, params, absent);
+  return Holds(
+      condition, [&map](std::string_view name) { return map.Find(name); }, params, absent);
 }
 
 void CollectValues(std::optional<ValueView> at, std::string_view path, std::vector<ValueView>* out) {
@@ -448,7 +449,7 @@ void CollectValues(std::optional<ValueView> at, std::string_view path, std::vect
   if (at->type() != Type::kMap) return;
   size_t end = path.find_first_of(".[");
   CollectValues(at->map().Find(path.substr(0, end)),
-          end == std::string_view::npos ? std::string_view() : path.substr(end), out);
+                end == std::string_view::npos ? std::string_view() : path.substr(end), out);
 }
 
 Status AppendCondition(const Condition& condition, const ParamValues& params, ExpressionBuilder* builder) {

@@ -19,7 +19,6 @@ using value::Type;
 
 const auto kOldItem = ReturnValuesOnConditionCheckFailure::kAllOld;
 
-
 std::optional<std::string> TextOf(const Item& item, std::string_view name) {
   auto value = MapView(item).Find(name);
   if (!value || value->type() != Type::kString) return std::nullopt;
@@ -53,7 +52,6 @@ Status Runtime::CheckVersion(const Entity& entity, const Item& stored, const Exp
   if (!current || !SameVersion(*current, *expected.version)) return VersionConflict(entity, stored);
   return Ok{};
 }
-
 
 Runtime::Runtime(Store* store, ModelPtr model, ApplicationOptions options)
     : store_(store),
@@ -269,7 +267,8 @@ Error Runtime::WhyRefused(const TransactWriteItem& action) const {
   const Entity* entity = model_->EntityOf(*model_->TableNamed(table_name), item);
   bool wanted_absent = !check || check->condition_expression.starts_with("attribute_not_exists");
   if (entity == nullptr)
-    return Refuse(wanted_absent ? "AlreadyExists" : "NotFound", "an item of " + table_name + " stood in the way");
+    return Refuse(wanted_absent ? "AlreadyExists" : "NotFound",
+                  "an item of " + table_name + " stood in the way");
   if (wanted_absent) return AlreadyThere(*entity, item);
   return NotFound(*entity, IdOf(*entity, Record(entity, item).Fields()));
 }
@@ -314,8 +313,7 @@ Status Runtime::WriteNew(const Entity& entity, const Item& item) {
   return WriteTransaction(std::move(request));
 }
 
-void Runtime::AddPut(const Entity& entity, const Item& item,
-                     std::vector<TransactWriteItem>* actions) const {
+void Runtime::AddPut(const Entity& entity, const Item& item, std::vector<TransactWriteItem>* actions) const {
   TransactPut put;
   put.table_name = entity.table->name;
   put.item = item;

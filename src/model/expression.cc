@@ -23,8 +23,9 @@ std::string_view Trim(std::string_view text) {
 }
 
 bool IsPath(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                 "0123456789_.-[]") == std::string_view::npos;
+  return !text.empty() && text.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "0123456789_.-[]") == std::string_view::npos;
 }
 
 Expression LiteralOf(AttributeValue value) {
@@ -203,7 +204,8 @@ std::optional<ValueView> Scope::Find(std::string_view path) {
 
 bool Scope::Holds(const Condition& condition) {
   static const ParamValues kNone = [](std::string_view) { return std::nullopt; };
-  return model::Holds(condition, [this](std::string_view name) { return Root(name); }, kNone, Absent::kFails);
+  return model::Holds(
+      condition, [this](std::string_view name) { return Root(name); }, kNone, Absent::kFails);
 }
 
 Result<std::optional<ValueView>> Scope::Evaluate(const Expression& expression) {
@@ -216,7 +218,8 @@ Result<std::optional<ValueView>> Scope::Evaluate(const Expression& expression) {
     case Kind::kNothing: return std::optional<ValueView>();
     case Kind::kUuid:
       return std::optional<ValueView>(Keep(FlatValue(AttributeValue(sources_->random->Uuid()))));
-    case Kind::kUlid: return std::optional<ValueView>(Keep(FlatValue(AttributeValue(sources_->ulids->Next()))));
+    case Kind::kUlid:
+      return std::optional<ValueView>(Keep(FlatValue(AttributeValue(sources_->ulids->Next()))));
     case Kind::kTemplate: {
       std::string text;
       for (const Template::Part& part : expression.pattern.parts) {

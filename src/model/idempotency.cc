@@ -81,7 +81,10 @@ void FillPut(const std::string& key, const std::string& digest, int64_t now_seco
   item["result"] = AttributeValue::Map(fits ? answer.result.ToMap() : AttributeMap{{"tooLargeToKeep", true}});
   put->item = Item(item);
   ExpressionBuilder builder;
-  builder.Text("attribute_not_exists(PK) OR ").Name("expiresAt").Text(" <= ").Value(AttributeValue(now_seconds));
+  builder.Text("attribute_not_exists(PK) OR ")
+      .Name("expiresAt")
+      .Text(" <= ")
+      .Value(AttributeValue(now_seconds));
   put->condition_expression = builder.Take();
   builder.Finish(put);
 }

@@ -408,8 +408,7 @@ Result<BuiltItem> BuildNew(const Model& model, const Entity& entity, const Item&
 }
 
 Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const Item& stored,
-                                const Item& changes, bool replace, const Sources& sources,
-                                bool any_state) {
+                                const Item& changes, bool replace, const Sources& sources, bool any_state) {
   MapView old(stored);
   MapView given(changes);
   Draft draft(model, entity, sources);
@@ -536,7 +535,8 @@ Result<BuiltChange> BuildChange(const Model& model, const Entity& entity, const 
     std::string to = StateOf(*machine, built.item);
     bool asked = !machine->field.empty() && touched.count(machine->field) > 0 && (!replace || from != to);
     if (asked || from != to) {
-      if (!any_state && !machine->Allows(from, to)) return RefuseMove(*machine, IdOf(entity, stored), from, to);
+      if (!any_state && !machine->Allows(from, to))
+        return RefuseMove(*machine, IdOf(entity, stored), from, to);
       built.from_state = std::move(from);
       built.to_state = std::move(to);
     }

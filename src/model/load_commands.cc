@@ -25,7 +25,8 @@ class CommandReader {
       : reader_(*reader), read_attributes_(read_attributes), model_(model) {}
 
   void Read(const At& top) {
-    reader_.EachEntry(top["functions"], [&](const std::string& name, const At& at) { ReadFunction(name, at); });
+    reader_.EachEntry(top["functions"],
+                      [&](const std::string& name, const At& at) { ReadFunction(name, at); });
     reader_.EachEntry(top["commands"], [&](const std::string& name, const At& at) { ReadCommand(name, at); });
     reader_.EachEntry(top["roles"], [&](const std::string& name, const At& at) { ReadRole(name, at); });
     if (!reader_.problems().empty()) return;
@@ -54,9 +55,9 @@ class CommandReader {
       return value;
     }
     if (!at.node.IsMap()) return value;
-    for (const auto& [word, kind] : {std::pair("$append", Expression::Kind::kAppend),
-                                     std::pair("$merge", Expression::Kind::kMerge),
-                                     std::pair("$element", Expression::Kind::kElement)}) {
+    for (const auto& [word, kind] :
+         {std::pair("$append", Expression::Kind::kAppend), std::pair("$merge", Expression::Kind::kMerge),
+          std::pair("$element", Expression::Kind::kElement)}) {
       At operands = at[word];
       if (!operands) continue;
       reader_.OnlyKeys(at, {word});
@@ -230,17 +231,17 @@ class CommandReader {
     auto command = std::make_unique<Command>();
     command->name = name;
     command->place = YamlReader::PlaceOf(at);
-    bool sound = !name.empty() && name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                         "0123456789_.-") == std::string::npos;
+    bool sound = !name.empty() && name.find_first_not_of(
+                                      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_.-") == std::string::npos;
     if (!sound) reader_.Problem(at, "a command's name is letters, digits, dots and dashes");
     command->id = at["id"].text();
     command->title = at["title"] ? at["title"].text() : name;
     command->description = at["description"].text();
     if (at["roles"]) command->roles = reader_.Texts(at["roles"]);
     command->inputs = read_attributes_(at["input"]);
-    reader_.EachEntry(at["input"], [&](const std::string& input, const At&) {
-      command->input_order.push_back(input);
-    });
+    reader_.EachEntry(at["input"],
+                      [&](const std::string& input, const At&) { command->input_order.push_back(input); });
     reader_.EachEntry(at["read"],
                       [&](const std::string& read, const At& line) { ReadRead(read, line, command.get()); });
     command->let = ReadFields(at["let"]);
@@ -282,7 +283,8 @@ class CommandReader {
     if (read.entity == nullptr) return;
     std::vector<std::string> inputs = read.entity->KeyInputs();
     for (const auto& [attribute, value] : read.key) {
-      if (!Has(inputs, attribute)) reader_.Problem(at["key"], attribute + " is not in the key of " + read.entity->name);
+      if (!Has(inputs, attribute))
+        reader_.Problem(at["key"], attribute + " is not in the key of " + read.entity->name);
     }
     command->reads.push_back(std::move(read));
   }

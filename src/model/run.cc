@@ -22,8 +22,8 @@ using value::ValueView;
 Status Runtime::MayRun(const Caller& caller, const Command& command) const {
   if (caller.administrator || caller.role.empty() || (model_->roles.empty() && !command.roles)) return Ok{};
   const Role* role = model_->FindRole(caller.role);
-  bool listed = !command.roles || std::find(command.roles->begin(), command.roles->end(), caller.role) !=
-                                      command.roles->end();
+  bool listed = !command.roles ||
+                std::find(command.roles->begin(), command.roles->end(), caller.role) != command.roles->end();
   if (listed && (model_->roles.empty() || (role != nullptr && MatchesAny(role->commands, command.name))))
     return Ok{};
   return Refuse("Forbidden", "the role " + caller.role + " may not run " + command.name);
@@ -84,7 +84,8 @@ Result<CommandAnswer> Running::Run(const Item& given, const RunOptions& options)
     } else if (!failure.try_again) {
       return answer;
     }
-    if (attempt == kAttemptsMax) return Refuse("Conflict", "others are changing what " + command_.name + " needs");
+    if (attempt == kAttemptsMax)
+      return Refuse("Conflict", "others are changing what " + command_.name + " needs");
     runtime_.Pause(attempt);
   }
 }
@@ -500,7 +501,8 @@ Result<std::vector<Written>> Runtime::Transact(const Caller& caller, const std::
                                    {"version", entry.expected.version.value_or(AttributeValue())},
                                    {"that", entry.that}}));
     }
-    HF_TRY(record, IdempotencyRecord::Make(model_->name, caller, options, "transact", all, clock_.NowSeconds()));
+    HF_TRY(record,
+           IdempotencyRecord::Make(model_->name, caller, options, "transact", all, clock_.NowSeconds()));
     HF_TRY(std::optional<CommandAnswer> before, record->Find(store_));
     if (before) return answered(*before);
   }

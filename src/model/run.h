@@ -29,7 +29,8 @@ class Running {
 
   Result<CommandAnswer> RunHandler(const std::optional<IdempotencyRecord>& record);
   // One try, from the reads to the commit.
-  Result<CommandAnswer> Attempt(const std::optional<IdempotencyRecord>& record, Transaction::Failure* failure);
+  Result<CommandAnswer> Attempt(const std::optional<IdempotencyRecord>& record,
+                                Transaction::Failure* failure);
   Status ReadAll(Scope* scope);
   Status Compute(Scope* scope);
   Status CheckRefusals(Scope* scope);

@@ -45,8 +45,7 @@ void Transaction::ExpectNone(const Entity& entity, const Item& key) {
   if (SlotOf(entity, key) == nullptr) NewSlot(Slot::Kind::kExpectNone, entity, key);
 }
 
-Result<Record> Transaction::Put(const Entity& entity, const Item& fields, Origin origin,
-                                bool bumps) {
+Result<Record> Transaction::Put(const Entity& entity, const Item& fields, Origin origin, bool bumps) {
   HF_TRY(Item with, runtime_.WithTenant(caller_, entity, fields));
   HF_TRY(BuiltItem built, BuildNew(*runtime_.model_, entity, with, origin, sources_));
   warnings_.insert(warnings_.end(), built.warnings.begin(), built.warnings.end());
@@ -99,9 +98,8 @@ Status Transaction::Delete(const Entity& entity, const Item& stored, const Expec
 }
 
 bool Transaction::empty() const {
-  return extra_.empty() && std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) {
-           return slot->kind >= Slot::Kind::kPut;
-         });
+  return extra_.empty() && std::none_of(slots_.begin(), slots_.end(),
+                                        [](const auto& slot) { return slot->kind >= Slot::Kind::kPut; });
 }
 
 const Record* Transaction::Find(const Entity& entity, const Item& key) const {
@@ -152,7 +150,8 @@ Status Transaction::Build(size_t* failed) {
     Slot* slot = slots_[i].get();
     if (failed != nullptr) *failed = i;
     if (slot->kind == Slot::Kind::kChange) HF_CHECK_OK(BuildChanged(slot));
-    if (slot->kind == Slot::Kind::kDelete) slot->record = std::make_unique<Record>(slot->entity, slot->stored);
+    if (slot->kind == Slot::Kind::kDelete)
+      slot->record = std::make_unique<Record>(slot->entity, slot->stored);
   }
   return Ok{};
 }

@@ -8,8 +8,8 @@
 //   Status done = transaction.Commit(&try_again);
 //
 // Everything about one item becomes one action. What a caller read and relied on is a condition: when it no
-// longer holds, Commit asks to be tried again from the reads on, so that every refusal tells of what is stored
-// now. Not thread-safe.
+// longer holds, Commit asks to be tried again from the reads on, so that every refusal tells of what is
+// stored now. Not thread-safe.
 #pragma once
 
 #include <memory>

@@ -98,11 +98,11 @@ class FeedSession final : public ChannelHandler {
     };
     if (message.Has("entity")) return refuse("ValidationError", "entity and event stand beside each other");
     bool known = std::any_of(model.commands.begin(), model.commands.end(), [&](const auto& command) {
-      return std::any_of(command->emits.begin(), command->emits.end(),
-                         [&](const model::Emission& emission) { return emission.name == subscription.event; });
+      return std::any_of(command->emits.begin(), command->emits.end(), [&](const model::Emission& emission) {
+        return emission.name == subscription.event;
+      });
     });
-    if (!known)
-      return refuse("NotFound", "the model " + model.name + " has no event " + subscription.event);
+    if (!known) return refuse("NotFound", "the model " + model.name + " has no event " + subscription.event);
     if (caller_.administrator || caller_.role.empty() || model.roles.empty()) return true;
     const model::Role* role = model.FindRole(caller_.role);
     if (role != nullptr && !role->read.empty()) return true;

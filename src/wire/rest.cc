@@ -150,7 +150,10 @@ struct Rest::Matched {
 };
 
 Rest::Rest(RestOptions options, WorkerPool* pool, Metrics* metrics, const base::Log* log)
-    : options_(WithCompressed(std::move(options))), pool_(pool), log_(log), first_operation_(metrics->AddOperations([] {
+    : options_(WithCompressed(std::move(options))),
+      pool_(pool),
+      log_(log),
+      first_operation_(metrics->AddOperations([] {
         std::vector<std::string_view> names;
         for (const Route& route : kRoutes) names.push_back(route.name);
         return names;

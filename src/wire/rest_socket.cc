@@ -13,7 +13,8 @@ Status OpenSocket(Call* call) {
     return model::Refuse("UpgradeRequired", "this is a WebSocket: ask for an upgrade, version 13");
   else if (refused != 0)
     return model::RefuseField("Sec-WebSocket-Key", "is no proper handshake");
-  HF_TRY(std::shared_ptr<ChannelHandler> handler, call->options.open(call->application, call->caller, call->identity));
+  HF_TRY(std::shared_ptr<ChannelHandler> handler,
+         call->options.open(call->application, call->caller, call->identity));
   bool offered = call->request.Get("Sec-WebSocket-Protocol").find(kProtocol) != std::string_view::npos;
   call->response.content_type = {};
   AcceptChannel(call->request, offered ? kProtocol : std::string_view(), std::move(handler), &call->response);

@@ -33,7 +33,6 @@ class Sockets {
   Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, const base::Log* log);
   ~Sockets();
 
-
   // What talks over a connection of this caller, which is closed when its token ends, in seconds since 1970.
   // Blocks. `may_read` is asked for entities.
   Result<std::shared_ptr<ChannelHandler>> Open(Application* application, const Caller& caller,
