@@ -37,10 +37,10 @@ export async function send(method, route, body, bearer = root) {
 export const run = async (model, command, input, bearer) =>
   (await send("POST", `${model}/commands/${command}`, input, bearer)).result;
 
-const pictures = process.env.HOLDFAST_SCREENSHOTS ?? join(scratch, "screenshots");
-mkdirSync(pictures, { recursive: true });
+// Pictures are taken where HOLDFAST_SCREENSHOTS names a directory; without, only of a page that a test got lost on.
+const pictures = process.env.HOLDFAST_SCREENSHOTS ?? join(tmpdir(), "holdfast-screenshots");
 
-// With HOLDFAST_WEB=web the files of that directory are looked at, not those in the program: a change needs no build.
+// With HOLDFAST_WEB the files of that directory are looked at, not those in the program: a change needs no build.
 async function useFiles(page, directory) {
   const kinds = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
   await page.setRequestInterception(true);
@@ -66,7 +66,7 @@ class Visitor {
   }
   async lost(what) {
     await this.picture("lost");
-    assert.fail(`${what}. ${this.page.url()} shows:\n${(await this.text("main, dialog")).slice(0, 3000)}`);
+    assert.fail(`${what}. ${this.page.url()} (${join(pictures, "lost.png")}) shows:\n${(await this.text("main, dialog")).slice(0, 3000)}`);
   }
   async until(check, what, ...given) {
     try {
@@ -94,6 +94,7 @@ class Visitor {
     for (const [name, value] of Object.entries(values)) await this.page.locator(`${within} [name="${name}"]`).fill(value);
   }
   async picture(name) {
+    mkdirSync(pictures, { recursive: true });
     await this.page.screenshot({ path: join(pictures, `${name}.png`), fullPage: true });
   }
   // What is focused after pressing Tab until it has this name; on the way the focus is always to be seen.
