@@ -70,7 +70,7 @@ class Visitor {
   }
   async until(check, what, ...given) {
     try {
-      return await this.page.waitForFunction(check, { polling: 50, timeout: 10000 }, ...given);
+      return await this.page.waitForFunction(check, { polling: 50 }, ...given);
     } catch {
       await this.lost(what);
     }
@@ -123,7 +123,7 @@ export async function visit(t, { role, subject = "tamsin", at = "#/", width = 12
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
   const complaints = [];
-  page.setDefaultTimeout(10000);
+  page.setDefaultTimeout(20000);
   page.on("pageerror", (error) => complaints.push(error.stack));
   // A refusal of the server is told in the console too; the tests look for it in the page.
   page.on("console", (message) => {
