@@ -1,4 +1,5 @@
-"""Runs every fuzz target from its seeds: run_fuzz.py SECONDS REPORT. The report is JUnit's, a case per target.
+"""Runs the fuzz targets from their seeds: run_fuzz.py SECONDS REPORT [--all]. The report is JUnit's, a case per target. With --all
+those of whole servers too.
 
 What a target stops at is kept in build/fuzz/found/, and replayed by giving the file to the target.
 """
@@ -37,7 +38,7 @@ def run(name, seconds):
 def main():
     seconds, report = int(sys.argv[1]), sys.argv[2]
     found.mkdir(parents=True, exist_ok=True)
-    names = sorted(path.stem for path in sources.glob("*.cc"))
+    names = sorted(path.stem for path in sources.glob("**/*.cc" if "--all" in sys.argv else "*.cc"))
     suite = ElementTree.Element("testsuite", name="fuzz")
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for name, why in zip(names, pool.map(lambda name: run(name, seconds), names)):

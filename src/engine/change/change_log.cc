@@ -226,26 +226,26 @@ void ChangeLog::DeleteUpTo(ObjectId table, uint64_t number, storage::Batch* batc
   }
 }
 
+uint64_t ChangeLog::TrimLimit(ObjectId table, uint64_t number) const {
+  auto kept = kept_.find(table);
+  return kept == kept_.end() ? number : std::min(number, kept->second.after);
+}
+
 Status ChangeLog::Trim() {
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   {
     base::MutexLock lock(&mu_);
-    // How far a table's log may go: not past what KeepAfter wants.
-    auto limit = [&](ObjectId id, uint64_t number) {
-      auto kept = kept_.find(id);
-      return kept == kept_.end() ? number : std::min(number, kept->second.after);
-    };
     for (auto at = retained_.begin(); at != retained_.end();) {
       auto& [id, retained] = *at;
       if (retained.readers.empty()) {
         retained.table->log_consumers.fetch_sub(1);
-        DeleteUpTo(id, limit(id, UINT64_MAX), batch.get());
+        DeleteUpTo(id, TrimLimit(id, UINT64_MAX), batch.get());
         at = retained_.erase(at);
         continue;
       }
       const ChangePosition& oldest = *retained.readers.begin();
       if (oldest.commit_number > retained.start.commit_number + 1) {
-        DeleteUpTo(id, limit(id, oldest.commit_number - 1), batch.get());
+        DeleteUpTo(id, TrimLimit(id, oldest.commit_number - 1), batch.get());
         retained.start = {oldest.commit_number - 1, UINT32_MAX};
       }
       ++at;

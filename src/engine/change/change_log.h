@@ -92,6 +92,8 @@ class ChangeLog {
                                          ChangePosition* go_on) const;
   // Deletes a table's records of commits up to `number`.
   static void DeleteUpTo(ObjectId table, uint64_t number, storage::Batch* batch);
+  // How far a table's log may go: not past what KeepAfter wants.
+  uint64_t TrimLimit(ObjectId table, uint64_t number) const HF_REQUIRES(mu_);
   bool WaitUntil(const ChangePosition& after, std::chrono::steady_clock::time_point deadline);
   void Move(ObjectId table, const ChangePosition& from, const ChangePosition& to);
   void Close(ObjectId table, const ChangePosition& at);
