@@ -22,6 +22,8 @@ namespace holdfast::model {
 
 struct Sources;
 
+struct NamedExpression;
+
 struct Expression {
   enum class Kind : uint8_t {
     kLiteral,
@@ -47,11 +49,15 @@ struct Expression {
   bool minus = false;       // of kAdd
   int64_t unit_millis = 0;  // of kShift; negative: back
   std::vector<Expression> parts;
-  std::vector<std::pair<std::string, Expression>> fields;  // of kMap
+  std::vector<NamedExpression> fields;  // of kMap
   std::optional<Condition> condition;                      // of kIf
 };
 
-using Fields = std::vector<std::pair<std::string, Expression>>;
+struct NamedExpression {
+  std::string name;
+  Expression value;
+};
+using Fields = std::vector<NamedExpression>;
 
 // A text that may be a literal, a template, or begin with '$'.
 Result<Expression> ParseExpression(std::string_view text);

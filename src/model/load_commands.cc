@@ -85,7 +85,7 @@ class CommandReader {
     Fields fields;
     reader_.EachEntry(at, [&](const std::string& name, const At& value) {
       if (name.starts_with('$')) reader_.Problem(value, "no such operator: " + name);
-      fields.emplace_back(name, ReadValue(value));
+      fields.push_back({name, ReadValue(value)});
     });
     return fields;
   }
