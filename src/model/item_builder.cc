@@ -5,7 +5,6 @@
 
 #include "base/limits.h"
 #include "json/plain.h"
-#include "model/fields.h"
 #include "model/instant.h"
 
 namespace holdfast::model {
@@ -818,54 +817,4 @@ Judgement Judge(const Model& model, const Entity& entity, const Item& stored) {
   return {std::move(check.violations), std::move(check.warnings)};
 }
 
-void VisitFields(const Entity& entity, const Item& stored,
-                 const std::function<void(std::string_view name, ValueView value)>& visit) {
-  static const std::string kTrue = FlatValue(true);
-  std::map<std::string, std::string> in_key;
-  bool unstored = std::any_of(entity.attributes.begin(), entity.attributes.end(),
-                              [](const Attribute& attribute) { return !attribute.stored; });
-  if (unstored) in_key = PartsOfKey(entity, stored);
-
-  auto visit_declared = [&](const Attribute& attribute, const ValueView* value) {
-    if (!attribute.stored) {
-      auto text = in_key.find(attribute.name);
-      if (text != in_key.end()) visit(attribute.name, ValueView(FlatValue(text->second)));
-    } else if (value != nullptr && value->type() != Type::kNull) {
-      visit(attribute.name, attribute.kind == Kind::kEncrypted ? ValueView(kTrue) : *value);
-    } else if (attribute.default_value) {
-      visit(attribute.name, ValueView(FlatValue(*attribute.default_value)));
-    }
-  };
-  // Both are in order of name.
-  auto declared = entity.attributes.begin();
-  MapView item(stored);
-  for (uint32_t i = 0; i < item.size(); ++i) {
-    value::Attribute entry = item.At(i);
-    int order = 1;
-    while (declared != entity.attributes.end() && (order = declared->name.compare(entry.name)) < 0)
-      visit_declared(*declared++, nullptr);
-    if (order == 0)
-      visit_declared(*declared++, &entry.value);
-    else if (entry.name == entity.table->type_attribute || !IsDerived(entity, entry.name))
-      visit(entry.name, entry.value);
-  }
-  while (declared != entity.attributes.end()) visit_declared(*declared++, nullptr);
-}
-
 }  // namespace holdfast::model
-
-namespace holdfast {
-
-Item Record::Fields() const {
-  if (entity_ == nullptr) return stored_;
-  value::FlatWriter writer;
-  writer.BeginMap();
-  model::VisitFields(*entity_, stored_, [&](std::string_view name, value::ValueView value) {
-    writer.Name(name);
-    writer.Copy(value);
-  });
-  writer.EndMap();
-  return Item::FromFlat(writer.TakeMap());
-}
-
-}  // namespace holdfast

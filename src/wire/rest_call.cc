@@ -1,5 +1,6 @@
 #include "wire/rest_call.h"
 
+#include <optional>
 #include <utility>
 
 #include "json/plain.h"
@@ -18,6 +19,44 @@ Result<Item> Sound(Item item, const std::string& where) {
   if (const Error* defect = item.defect()) return model::RefuseField(where, defect->message());
   return item;
 }
+
+// Records as JSON. Those of a page are mostly of one entity: how it is seen is worked out once.
+class RecordWriter {
+ public:
+  void Append(const Record& record, std::string* out) {
+    if (record.entity() == nullptr) return json::AppendPlainItem(value::MapView(record.stored()), out);
+    Prepare(record.entity());
+    char before = '{';
+    plan_->Visit(record.stored(), [&](size_t number, std::string_view name, value::ValueView value) {
+      out->push_back(std::exchange(before, ','));
+      if (number < labels_.size())
+        out->append(labels_[number]);
+      else
+        out->append(LabelOf(name));
+      json::AppendPlain(value, out);
+    });
+    if (before == '{') out->push_back('{');
+    out->push_back('}');
+  }
+
+ private:
+  static std::string LabelOf(std::string_view name) {
+    std::string label;
+    json::AppendString(name, &label);
+    label.push_back(':');
+    return label;
+  }
+  void Prepare(const model::Entity* entity) {
+    if (std::exchange(entity_, entity) == entity) return;
+    plan_.emplace(*entity);
+    labels_.clear();
+    for (const model::FieldPlan::Field& field : plan_->fields()) labels_.push_back(LabelOf(field.name));
+  }
+
+  const model::Entity* entity_ = nullptr;
+  std::optional<model::FieldPlan> plan_;
+  std::vector<std::string> labels_;  // "name":
+};
 
 }  // namespace
 
@@ -64,23 +103,15 @@ Result<RunOptions> ReadRunOptions(const HttpRequest& request) {
 }
 
 void AppendRecord(const Record& record, std::string* out) {
-  if (record.entity() == nullptr) return json::AppendPlainItem(value::MapView(record.stored()), out);
-  out->push_back('{');
-  bool first = true;
-  model::VisitFields(*record.entity(), record.stored(), [&](std::string_view name, value::ValueView value) {
-    if (!std::exchange(first, false)) out->push_back(',');
-    json::AppendString(name, out);
-    out->push_back(':');
-    json::AppendPlain(value, out);
-  });
-  out->push_back('}');
+  RecordWriter().Append(record, out);
 }
 
 void AppendAnswer(const Answer& answer, std::string* out) {
   out->append("{\"items\":[");
+  RecordWriter writer;
   for (const Record& record : answer.records) {
     if (&record != answer.records.data()) out->push_back(',');
-    AppendRecord(record, out);
+    writer.Append(record, out);
   }
   out->append("],\"count\":");
   json::AppendInteger(static_cast<int64_t>(answer.records.size()), out);
