@@ -12,7 +12,7 @@ WorkerPool::~WorkerPool() {
   {
     base::MutexLock lock(&mu_);
     stop_ = true;
-    filled_.NotifyAll();
+    for (Idle* idle : idle_) idle->woken.NotifyOne();
   }
   for (std::thread& thread : threads_) thread.join();
 }
@@ -21,17 +21,26 @@ bool WorkerPool::Submit(std::function<void()> task) {
   base::MutexLock lock(&mu_);
   if (queue_.size() >= queue_max_) return false;
   queue_.push_back(std::move(task));
-  filled_.NotifyOne();
+  if (idle_.empty()) return true;
+  Idle* next = idle_.back();
+  idle_.pop_back();
+  next->awake = true;
+  next->woken.NotifyOne();
   return true;
 }
 
 void WorkerPool::Run() {
   base::NameThread("worker");
+  Idle self;
   while (true) {
     std::function<void()> task;
     {
       base::MutexLock lock(&mu_);
-      while (queue_.empty() && !stop_) filled_.Wait(&mu_);
+      while (queue_.empty() && !stop_) {
+        self.awake = false;
+        idle_.push_back(&self);
+        while (!self.awake && !stop_) self.woken.Wait(&mu_);
+      }
       if (queue_.empty()) return;
       task = std::move(queue_.front());
       queue_.pop_front();
