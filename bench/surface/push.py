@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """How long after a command is taken its change reaches a subscriber, while others load the server.
 
     bench/surface/push.py --port 8000 --token T [--seconds 5] [--connections 64]
