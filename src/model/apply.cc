@@ -359,9 +359,9 @@ Status Runtime::CheckAbilities() const {
         return refuse("index keys of several attributes");
     }
   }
-  bool transacts = !model_->commands.empty() ||
-                   std::any_of(model_->entities.begin(), model_->entities.end(),
-                               [](const auto& entity) { return !entity->parents.empty(); });
+  bool transacts =
+      !model_->commands.empty() || std::any_of(model_->entities.begin(), model_->entities.end(),
+                                               [](const auto& entity) { return !entity->parents.empty(); });
   if (transacts && !able.transactions) return refuse("transactions");
   return Ok{};
 }

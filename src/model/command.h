@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "holdfast/model.h"
 #include "model/expression.h"
 #include "model/model.h"
 
@@ -111,5 +112,12 @@ struct Role {
   Place place;
 };
 bool MatchesAny(const std::vector<std::string>& globs, std::string_view name);
+
+// What a caller's role allows. Administrators, and callers without a role, are limited by nothing here.
+bool MayRun(const Model& model, const Caller& caller, const Command& command);
+bool MayRead(const Model& model, const Caller& caller, const Entity& entity);
+bool MayWrite(const Model& model, const Caller& caller, const Entity& entity);
+// Events, which belong to no entity: those may who may read something.
+bool MayHear(const Model& model, const Caller& caller);
 
 }  // namespace holdfast::model

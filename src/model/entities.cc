@@ -12,8 +12,6 @@
 namespace holdfast::model {
 namespace {
 
-constexpr int kAttemptsMax = 5;
-
 using value::MapView;
 using value::Type;
 
@@ -114,9 +112,7 @@ Status Runtime::MayWrite(const Caller& caller, const Entity& entity, bool change
     return Refuse("Forbidden", entity.name + " is append-only: it is neither changed nor deleted");
   if (entity.command_only && !caller.administrator)
     return Refuse("Forbidden", entity.name + " is written by commands only");
-  if (caller.administrator || caller.role.empty() || model_->roles.empty()) return Ok{};
-  const Role* role = model_->FindRole(caller.role);
-  if (role == nullptr || !MatchesAny(role->write, entity.name))
+  if (!model::MayWrite(*model_, caller, entity))
     return Refuse("Forbidden", "the role " + caller.role + " may not write " + entity.name);
   return Ok{};
 }

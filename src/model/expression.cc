@@ -16,12 +16,6 @@ using value::MapView;
 using value::Type;
 using value::ValueView;
 
-std::string_view Trim(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 bool IsPath(std::string_view text) {
   return !text.empty() && text.find_first_not_of(
                               "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -50,7 +50,7 @@ struct Expression {
   int64_t unit_millis = 0;  // of kShift; negative: back
   std::vector<Expression> parts;
   std::vector<NamedExpression> fields;  // of kMap
-  std::optional<Condition> condition;                      // of kIf
+  std::optional<Condition> condition;   // of kIf
 };
 
 struct NamedExpression {

@@ -56,6 +56,15 @@ bool Agrees(const Entity& entity, const Template& pattern, std::string_view key,
          });
 }
 
+// Requires: not from an attribute.
+AttributeValue MadeFromNothing(Kind kind, const Computed& computed, const Sources& sources) {
+  switch (computed.source) {
+    case Computed::Source::kUuid: return AttributeValue(sources.random->Uuid());
+    case Computed::Source::kUlid: return AttributeValue(sources.ulids->Next());
+    default: return TimeValue(kind, sources.now_millis + computed.shift_seconds * 1000);
+  }
+}
+
 // The attributes of one item while it is put together.
 class Draft {
  public:
@@ -175,13 +184,8 @@ class Draft {
   }
 
   std::optional<ValueView> Made(const Attribute& attribute, const Computed& computed) {
-    switch (computed.source) {
-      case Computed::Source::kUuid: return check.Keep(AttributeValue(sources_.random->Uuid()));
-      case Computed::Source::kUlid: return check.Keep(AttributeValue(sources_.ulids->Next()));
-      case Computed::Source::kNow:
-        return check.Keep(TimeValue(attribute.kind, sources_.now_millis + computed.shift_seconds * 1000));
-      case Computed::Source::kAttribute: break;
-    }
+    if (computed.source != Computed::Source::kAttribute)
+      return check.Keep(MadeFromNothing(attribute.kind, computed, sources_));
     auto source = Find(computed.attribute);
     if (IsMissing(source)) return std::nullopt;
     bool time =
@@ -559,13 +563,7 @@ Result<BuiltItem> BuildInput(const Model& model, const std::vector<Attribute>& i
       if (input.default_value) {
         value = check.Accept(input, check.Keep(*input.default_value), input.name, fields);
       } else if (input.default_from) {
-        switch (input.default_from->source) {
-          case Computed::Source::kUuid: value = check.Keep(AttributeValue(sources.random->Uuid())); break;
-          case Computed::Source::kUlid: value = check.Keep(AttributeValue(sources.ulids->Next())); break;
-          default:
-            value = check.Keep(
-                TimeValue(input.kind, sources.now_millis + input.default_from->shift_seconds * 1000));
-        }
+        value = check.Keep(MadeFromNothing(input.kind, *input.default_from, sources));
       } else if (input.required) {
         check.Violate(input.name, "is required");
         continue;

@@ -73,7 +73,8 @@ class Loader : private YamlReader {
     for (const auto& [name, place] : schemas_named_) {
       if (model_->FindSchema(name) == nullptr) Problem(place, "no schema of this model: " + name);
     }
-    ReadCommands(this, top, [this](const At& at) { return ReadAttributes(at); }, model_.get());
+    ReadCommands(
+        this, top, [this](const At& at) { return ReadAttributes(at); }, model_.get());
     if (problems().empty()) CheckCollisions();
     if (problems().empty()) {
       for (auto& pattern : model_->patterns) CheckPattern(*pattern);

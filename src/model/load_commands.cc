@@ -12,8 +12,8 @@ namespace {
 using Form = WriteStep::Form;
 
 // What commands always see, beside what they name themselves.
-constexpr std::array<std::string_view, 9> kGivenNames{"input", "caller",  "now",      "nowEpoch", "today",
-                                                      "with",  "written", "computed", "previous"};
+constexpr std::array<std::string_view, 8> kGivenNames{"input", "caller", "now",     "nowEpoch",
+                                                      "today", "with",   "written", "computed"};
 bool IsGiven(std::string_view name) {
   return std::find(kGivenNames.begin(), kGivenNames.end(), name) != kGivenNames.end();
 }

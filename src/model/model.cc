@@ -43,16 +43,6 @@ const CommandRead* Command::FindRead(std::string_view wanted) const {
   return at == reads.end() ? nullptr : &*at;
 }
 
-bool MatchesAny(const std::vector<std::string>& globs, std::string_view name) {
-  return std::any_of(globs.begin(), globs.end(), [&](std::string_view glob) {
-    size_t star = glob.find('*');
-    if (star == std::string_view::npos) return glob == name;
-    std::string_view head = glob.substr(0, star);
-    std::string_view tail = glob.substr(star + 1);
-    return name.size() >= head.size() + tail.size() && name.starts_with(head) && name.ends_with(tail);
-  });
-}
-
 std::string_view StoredType(Kind kind) {
   switch (kind) {
     case Kind::kNumber:

@@ -9,12 +9,6 @@
 namespace holdfast::model {
 namespace {
 
-std::string_view Trim(std::string_view text) {
-  while (text.starts_with(' ')) text.remove_prefix(1);
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return text;
-}
-
 constexpr std::array<std::pair<std::string_view, Kind>, 16> kKinds{{
     {"S", Kind::kString},
     {"N", Kind::kNumber},
@@ -84,6 +78,12 @@ constexpr bool IsFunction(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view Trim(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
+}
 
 Result<int64_t> ParseDuration(std::string_view text) {
   int64_t count = 0;

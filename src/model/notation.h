@@ -9,6 +9,8 @@
 
 namespace holdfast::model {
 
+// Without the blanks around it.
+std::string_view Trim(std::string_view text);
 // "S! = P3 {P1|P2|…}" into kind, required, default and choices.
 Status ParseAttributeLine(std::string_view line, Attribute* attribute);
 // "30d", "24h", "15m", "60s"; in seconds.

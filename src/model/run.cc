@@ -8,7 +8,6 @@
 namespace holdfast::model {
 namespace {
 
-constexpr int kAttemptsMax = 5;
 constexpr int64_t kBumpsMax = 100;
 
 using value::MapView;
@@ -20,19 +19,12 @@ using value::ValueView;
 // --- who may ---
 
 Status Runtime::MayRun(const Caller& caller, const Command& command) const {
-  if (caller.administrator || caller.role.empty() || (model_->roles.empty() && !command.roles)) return Ok{};
-  const Role* role = model_->FindRole(caller.role);
-  bool listed = !command.roles ||
-                std::find(command.roles->begin(), command.roles->end(), caller.role) != command.roles->end();
-  if (listed && (model_->roles.empty() || (role != nullptr && MatchesAny(role->commands, command.name))))
-    return Ok{};
+  if (model::MayRun(*model_, caller, command)) return Ok{};
   return Refuse("Forbidden", "the role " + caller.role + " may not run " + command.name);
 }
 
 Status Runtime::MayRead(const Caller& caller, const Entity& entity) const {
-  if (caller.administrator || caller.role.empty() || model_->roles.empty()) return Ok{};
-  const Role* role = model_->FindRole(caller.role);
-  if (role != nullptr && MatchesAny(role->read, entity.name)) return Ok{};
+  if (model::MayRead(*model_, caller, entity)) return Ok{};
   return Refuse("Forbidden", "the role " + caller.role + " may not read " + entity.name);
 }
 

@@ -26,6 +26,9 @@ namespace holdfast::model {
 class Embedder;
 class Transaction;
 
+// How often what was lost to contention is tried.
+inline constexpr int kAttemptsMax = 5;
+
 class Runtime {
  public:
   Runtime(Store* store, ModelPtr model, ApplicationOptions options);

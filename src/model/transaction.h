@@ -1,11 +1,12 @@
 // Writes on several entities that happen together or not at all, under the rules of their entities.
 //
 //   Transaction transaction(runtime, caller, &sources);
-//   HF_CHECK_OK(transaction.Expect(project, stored, {"status"}));   // must still be so
-//   HF_TRY(const Record* event, transaction.Put(event_entity, fields));
+//   transaction.Expect(project, stored, {"status"});                // must still be so
+//   HF_TRY(Record event, transaction.Put(event_entity, fields, Origin::kCaller));
 //   HF_CHECK_OK(transaction.Change(artefact, stored, changes, {}));
-//   bool try_again = false;
-//   Status done = transaction.Commit(&try_again);
+//   HF_CHECK_OK(transaction.Build(nullptr));
+//   Transaction::Failure failure;
+//   Status done = transaction.Commit(&failure);                     // failure.try_again: from the reads on
 //
 // Everything about one item becomes one action. What a caller read and relied on is a condition: when it no
 // longer holds, Commit asks to be tried again from the reads on, so that every refusal tells of what is

@@ -60,53 +60,32 @@ Node EntityOf(const Entity& entity) {
   return node;
 }
 
-// What a caller sees of a model. The application checks again what it is asked for.
-class View {
- public:
-  View(const Model& model, const Caller& caller)
-      : all_(caller.administrator || model.roles.empty()),
-        administrator_(caller.administrator),
-        name_(caller.role),
-        role_(model.FindRole(caller.role)) {}
-
-  bool Shows(const Entity& entity) const {
-    return all_ || (role_ != nullptr &&
-                    (MatchesAny(role_->read, entity.name) || MatchesAny(role_->write, entity.name)));
-  }
-  bool Shows(const Pattern& pattern) const {
-    return std::all_of(pattern.cases.begin(), pattern.cases.end(), [&](const Case& one) {
-      return std::all_of(one.steps.begin(), one.steps.end(), [&](const Step& step) {
-        return std::all_of(step.returns.begin(), step.returns.end(),
-                           [&](const Entity* e) { return Shows(*e); });
-      });
+// Whether a caller sees it in the catalogue. The application checks again what it is asked for.
+bool Shows(const Model& model, const Caller& caller, const Entity& entity) {
+  return MayRead(model, caller, entity) || MayWrite(model, caller, entity);
+}
+bool Shows(const Model& model, const Caller& caller, const Pattern& pattern) {
+  return std::all_of(pattern.cases.begin(), pattern.cases.end(), [&](const Case& one) {
+    return std::all_of(one.steps.begin(), one.steps.end(), [&](const Step& step) {
+      return std::all_of(step.returns.begin(), step.returns.end(),
+                         [&](const Entity* entity) { return MayRead(model, caller, *entity); });
     });
-  }
-  bool Shows(const Command& command) const {
-    if (command.internal) return false;
-    if (administrator_) return true;
-    if (command.roles && std::find(command.roles->begin(), command.roles->end(), name_) == command.roles->end())
-      return false;
-    return all_ || (role_ != nullptr && MatchesAny(role_->commands, command.name));
-  }
-
- private:
-  const bool all_;
-  const bool administrator_;
-  const std::string name_;
-  const Role* const role_;
-};
+  });
+}
+bool Shows(const Model& model, const Caller& caller, const Command& command) {
+  return !command.internal && MayRun(model, caller, command);
+}
 
 }  // namespace
 
 Node Catalogue(const Model& model, const Caller& caller) {
-  View view(model, caller);
   Node entities = Node::List();
   for (const auto& entity : model.entities) {
-    if (view.Shows(*entity)) entities.Add(EntityOf(*entity));
+    if (Shows(model, caller, *entity)) entities.Add(EntityOf(*entity));
   }
   Node patterns = Node::List();
   for (const auto& pattern : model.patterns) {
-    if (!view.Shows(*pattern)) continue;
+    if (!Shows(model, caller, *pattern)) continue;
     patterns.Add(Node::Map()
                      .Set("id", pattern->id)
                      .Set("title", pattern->title)
@@ -115,7 +94,7 @@ Node Catalogue(const Model& model, const Caller& caller) {
   }
   Node commands = Node::List();
   for (const auto& command : model.commands) {
-    if (!view.Shows(*command)) continue;
+    if (!Shows(model, caller, *command)) continue;
     Node node = Node::Map()
                     .Set("name", command->name)
                     .Set("id", command->id)
