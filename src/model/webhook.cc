@@ -94,7 +94,7 @@ std::string HostOf(const Url& url) {
 }
 
 // One call, as its callbacks see it.
-struct Call {
+struct Calling {
   const AllowedHost& host;
   size_t bytes_max;
   std::string answer;
@@ -102,7 +102,7 @@ struct Call {
   std::string refused_address;
 
   static curl_socket_t Open(void* self, curlsocktype, curl_sockaddr* address) {
-    auto* call = static_cast<Call*>(self);
+    auto* call = static_cast<Calling*>(self);
     std::string text = TextOf(address->addr);
     const auto& listed = call->host.private_addresses;
     if (!IsPublicAddress(text) && text != call->host.name &&
@@ -114,7 +114,7 @@ struct Call {
   }
 
   static size_t Take(char* bytes, size_t, size_t size, void* self) {
-    auto* call = static_cast<Call*>(self);
+    auto* call = static_cast<Calling*>(self);
     call->too_long = call->answer.size() + size > call->bytes_max;
     if (call->too_long) return 0;
     call->answer.append(bytes, size);
@@ -155,12 +155,19 @@ Result<Webhook> Webhook::Make(WebhookOptions options) {
 }
 
 Result<std::string> Webhook::Post(std::string_view body) const {
-  Call call{host_, options_.answer_bytes_max};
+  HF_TRY(WebhookAnswer answer, Call(body, {}));
+  if (answer.status == 200) return std::move(answer.body);
+  return Refuse("Unavailable", options_.url + ": it answered with status " + std::to_string(answer.status));
+}
+
+Result<WebhookAnswer> Webhook::Call(std::string_view body, const std::vector<std::string>& lines) const {
+  Calling call{host_, options_.answer_bytes_max};
   Easy easy(curl_easy_init());
   Headers headers(curl_slist_append(nullptr, "Content-Type: application/json"));
   if (easy == nullptr || headers == nullptr) return Error(ErrorCode::kInternal, "libcurl has no memory");
   // Appending returns the first element, which stays the same.
   static_cast<void>(curl_slist_append(headers.get(), "Expect:"));
+  for (const std::string& line : lines) static_cast<void>(curl_slist_append(headers.get(), line.c_str()));
   if (!options_.secret.empty()) {
     std::string signature =
         "X-Holdfast-Signature: sha256=" + auth::Hex(auth::HmacSha256(options_.secret, body));
@@ -172,7 +179,7 @@ Result<std::string> Webhook::Post(std::string_view body) const {
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_PROXY, "");  // whatever the environment says: behind a proxy no address could be checked
   set(CURLOPT_FOLLOWLOCATION, 0L);
-  set(CURLOPT_OPENSOCKETFUNCTION, &Call::Open);
+  set(CURLOPT_OPENSOCKETFUNCTION, &Calling::Open);
   set(CURLOPT_OPENSOCKETDATA, &call);
   set(CURLOPT_CONNECTTIMEOUT_MS, options_.connect_millis);
   set(CURLOPT_TIMEOUT_MS, options_.total_millis);
@@ -180,16 +187,18 @@ Result<std::string> Webhook::Post(std::string_view body) const {
   set(CURLOPT_HTTPHEADER, headers.get());
   set(CURLOPT_POSTFIELDS, body.data());
   set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
-  set(CURLOPT_WRITEFUNCTION, &Call::Take);
+  set(CURLOPT_WRITEFUNCTION, &Calling::Take);
   set(CURLOPT_WRITEDATA, &call);
   set(CURLOPT_ERRORBUFFER, static_cast<char*>(problem));
 
   CURLcode done = curl_easy_perform(easy.get());
   long status = 0;
+  curl_off_t retry_after = 0;
   curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
+  curl_easy_getinfo(easy.get(), CURLINFO_RETRY_AFTER, &retry_after);
   auto failed = [&](const std::string& why) { return Refuse("Unavailable", options_.url + ": " + why); };
-  if (done == CURLE_OK && status == 200) return std::move(call.answer);
-  if (done == CURLE_OK) return failed("it answered with status " + std::to_string(status));
+  if (done == CURLE_OK)
+    return WebhookAnswer{static_cast<int>(status), std::move(call.answer), static_cast<int64_t>(retry_after)};
   if (call.too_long) return failed("its answer is longer than " + std::to_string(call.bytes_max) + " bytes");
   if (!call.refused_address.empty()) {
     return Refuse("NotConfigured", options_.url + ": " + host_.name + " is at " + call.refused_address +

@@ -11,6 +11,7 @@
 // Thread-safe. A call blocks, for the total time at most.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,13 @@ struct WebhookOptions {
   size_t answer_bytes_max = 1 << 20;
 };
 
+// What the other side said, whatever it was.
+struct WebhookAnswer {
+  int status = 0;
+  std::string body;
+  int64_t retry_after_seconds = 0;  // 0: it did not say
+};
+
 // Whether an address, as text, can be one of the public internet.
 bool IsPublicAddress(const std::string& address);
 
@@ -46,6 +54,8 @@ class Webhook {
   static Result<Webhook> Make(WebhookOptions options);
   // The body of an answer with status 200. Everything else is Unavailable; a private address NotConfigured.
   Result<std::string> Post(std::string_view body) const;
+  // Any answer at all, with further lines in the request's header; without one the errors are the same.
+  Result<WebhookAnswer> Call(std::string_view body, const std::vector<std::string>& headers) const;
 
  private:
   Webhook(WebhookOptions options, AllowedHost host) : options_(std::move(options)), host_(std::move(host)) {}

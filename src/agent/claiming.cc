@@ -1,0 +1,624 @@
+#include <algorithm>
+
+#include "agent/core.h"
+#include "json/plain.h"
+#include "model/refusal.h"
+#include "store/retry.h"
+
+namespace holdfast::agent {
+namespace {
+
+constexpr int kAttemptsMax = 8;
+constexpr int64_t kEventsMax = 16;        // of one piece of work
+constexpr int64_t kFailuresMax = 5;       // of one event, before it counts as poison
+constexpr int64_t kDetachMillis = 2'000;  // for a worker to come back
+
+Error Fenced(const std::string& session) {
+  return model::Refuse("Fenced", "the session " + session + " is no longer this worker's");
+}
+
+Status CheckAgents(const std::vector<std::string>& agents) {
+  if (agents.empty() || agents.size() > 64)
+    return model::RefuseField("agents", "should be 1 to 64 names of agents");
+  for (const std::string& agent : agents) {
+    if (!ParseSessionKey("u:" + agent + ":t"))
+      return model::RefuseField("agents", "should be names of letters, digits, _ and -",
+                                agent.substr(0, 100));
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+// --- who gets what ---
+
+bool Core::IsIdleHere(const Session& session) const {
+  return session.worker != 0 && !session.in_turn && session.worker_epoch == session.head.epoch;
+}
+
+bool Core::IsClaimable(const Session& session) const {
+  const Head& head = session.head;
+  if (head.tail <= head.done || head.st != kActive || head.ready_at > Now()) return false;
+  return head.owner.empty() || head.lease_until < Now() || IsIdleHere(session);
+}
+
+void Core::Dispatch(const SessionPtr& session) {
+  const Head& head = session->head;
+  if (stopping_ || !session->known || session->queued || head.tail <= head.done || head.st != kActive) return;
+  if (head.ready_at > Now()) {
+    if (std::exchange(session->ready_armed, true)) return;
+    At(head.ready_at, [this, session] {
+      session->ready_armed = false;
+      Dispatch(session);
+    });
+    return;
+  }
+  if (!IsClaimable(*session)) return ArmLapse(session);
+  if (session->ready_since == 0) session->ready_since = Now();
+  // Whoever worked on it last keeps it, without a word to the store, while its lease has some time to live.
+  if (IsIdleHere(*session) && head.lease_until - Now() > session->lease_millis / 3) {
+    auto worker = workers_.find(session->worker);
+    if (worker != workers_.end() && worker->second.in_use < worker->second.hello.credit) {
+      ++worker->second.in_use;
+      session->in_turn = true;
+      Spawn(Give(session, session->worker));
+      return;
+    }
+  }
+  std::string agent(AgentOf(session->key));
+  session->queued = true;
+  agents_[agent].ready.push_back(session);
+  Match(agent);
+}
+
+// A worker with room, each in its turn.
+Worker* Core::PickWorker(const std::string& agent) {
+  auto fits = [&](const Worker& worker) {
+    const std::vector<std::string>& agents = worker.hello.agents;
+    return worker.in_use < worker.hello.credit &&
+           std::find(agents.begin(), agents.end(), agent) != agents.end();
+  };
+  for (auto from = workers_.upper_bound(last_worker_); from != workers_.end(); ++from) {
+    if (fits(from->second)) return &from->second;
+  }
+  for (auto& [id, worker] : workers_) {
+    if (fits(worker)) return &worker;
+  }
+  return nullptr;
+}
+
+void Core::Match(const std::string& agent) {
+  AgentQueue& queue = agents_[agent];
+  while (!queue.ready.empty()) {
+    if (Worker* worker = PickWorker(agent)) {
+      SessionPtr session = std::move(queue.ready.front());
+      queue.ready.pop_front();
+      session->queued = false;
+      ++worker->in_use;
+      last_worker_ = worker->id;
+      Spawn(Give(std::move(session), worker->id));
+      continue;
+    }
+    auto waiter = std::find_if(waiters_.begin(), waiters_.end(), [&](const std::shared_ptr<Waiter>& one) {
+      return std::find(one->agents.begin(), one->agents.end(), agent) != one->agents.end();
+    });
+    if (waiter == waiters_.end()) return;
+    std::shared_ptr<Waiter> woken = *waiter;
+    waiters_.erase(waiter);
+    woken->woken = true;
+    loop_->Post([woken] { woken->handle.resume(); });
+    return;  // it takes from the queue itself
+  }
+}
+
+Task<Status> Core::Give(SessionPtr session, ConnectionId id) {
+  auto give_back = [&] {
+    if (auto worker = workers_.find(id); worker != workers_.end()) --worker->second.in_use;
+  };
+  auto worker = workers_.find(id);
+  if (worker == workers_.end()) {
+    session->in_turn = false;
+    session->worker = 0;
+    Dispatch(session);
+    co_return Ok{};
+  }
+  bool kept = session->in_turn && session->worker == id && session->worker_epoch == session->head.epoch;
+  if (kept) {
+    // Nobody else was asked, and the commit will be: a check here would prove nothing.
+    Turnstile::Pass pass = co_await session->turnstile.Enter();
+    Status loaded = co_await Load(session);
+    Result<Work> work = loaded ? Work() : Result<Work>(loaded.error());
+    if (loaded) work = co_await MakeWork(session);
+    worker = workers_.find(id);
+    if (!work || work->events.empty() || worker == workers_.end() || work->epoch != session->worker_epoch) {
+      session->in_turn = false;
+      give_back();
+      pass.Leave();
+      if (worker == workers_.end()) session->worker = 0;
+      Dispatch(session);
+      if (!work) co_return std::move(work).error();
+      co_return Ok{};
+    }
+    session->head.turn_at = Now();
+    session->ready_since = 0;
+    worker->second.sink->OnWork(*work);
+    co_return Ok{};
+  }
+  std::string owner = worker->second.hello.worker + "|" + random_.Uuid();
+  int64_t lease_millis = worker->second.hello.lease_millis;
+  Result<std::optional<Work>> claimed = co_await TryClaim(session, owner, lease_millis);
+  worker = workers_.find(id);
+  if (!claimed || !*claimed || worker == workers_.end()) {
+    give_back();
+    if (claimed && *claimed && !IsClaimable(*session)) {
+      // The worker went while its claim was under way.
+      session->worker = id;
+      session->worker_epoch = session->head.epoch;
+      Detach(id);
+    } else {
+      if (!claimed) co_await PauseBefore(4);
+      Dispatch(session);
+    }
+    Match(std::string(AgentOf(session->key)));
+    if (!claimed) co_return std::move(claimed).error();
+    co_return Ok{};
+  }
+  session->worker = id;
+  session->in_turn = true;
+  session->worker_epoch = (*claimed)->epoch;
+  worker->second.sink->OnWork(**claimed);
+  co_return Ok{};
+}
+
+// --- claims ---
+
+void Core::Claim(ClaimRequest request, Done<std::vector<Work>> done) {
+  Begin<std::vector<Work>>([this, request = std::move(request)] { return DoClaim(request); },
+                           std::move(done));
+}
+
+Core::Async<std::vector<Work>> Core::DoClaim(ClaimRequest request) {
+  HF_CO_CHECK_OK(CheckAgents(request.agents));
+  const int64_t deadline = Now() + request.wait_millis;
+  std::string owner = request.worker + "|" + (request.request.empty() ? random_.Uuid() : request.request);
+  std::vector<Work> work;
+  for (const std::string& agent : request.agents) {
+    if (!std::exchange(agents_[agent].scanned, true)) HF_CO_CHECK_OK(co_await ScanReady(agent, kShards));
+  }
+  if (!request.request.empty()) {
+    HF_CO_TRY(work, co_await ClaimedBefore(owner));
+    if (!work.empty()) co_return work;
+  }
+  for (;;) {
+    for (const std::string& agent : request.agents) {
+      AgentQueue& queue = agents_[agent];
+      while (!queue.ready.empty() && work.size() < static_cast<size_t>(request.max)) {
+        SessionPtr session = std::move(queue.ready.front());
+        queue.ready.pop_front();
+        session->queued = false;
+        Result<std::optional<Work>> claimed = co_await TryClaim(session, owner, request.lease_millis);
+        if (claimed && *claimed) {
+          session->worker = 0;
+          session->in_turn = true;
+          work.push_back(**std::move(claimed));
+        } else if (!claimed && work.empty()) {
+          Dispatch(session);
+          co_return std::move(claimed).error();
+        } else {
+          Dispatch(session);
+          break;
+        }
+      }
+    }
+    if (!work.empty() || stopping_ || Now() >= deadline) co_return work;
+    auto waiter = std::make_shared<Waiter>();
+    waiter->agents = request.agents;
+    struct Wait {
+      Core* core;
+      std::shared_ptr<Waiter> waiter;
+      int64_t deadline;
+      bool await_ready() const noexcept { return false; }
+      void await_suspend(std::coroutine_handle<> handle) {
+        waiter->handle = handle;
+        core->waiters_.push_back(waiter);
+        core->At(deadline, [core = core, waiter = waiter] {
+          if (std::exchange(waiter->woken, true)) return;
+          core->waiters_.remove(waiter);
+          waiter->handle.resume();
+        });
+      }
+      void await_resume() const noexcept {}
+    };
+    Wait wait{this, waiter, deadline};
+    co_await wait;
+  }
+}
+
+Core::Async<std::vector<Work>> Core::ClaimedBefore(std::string owner) {
+  std::vector<SessionPtr> sessions;
+  for (const auto& [key, session] : sessions_) {
+    bool has = session->known && session->head.owner == owner && session->head.lease_until >= Now();
+    if (has) sessions.push_back(session);
+  }
+  std::vector<Work> work;
+  for (const SessionPtr& session : sessions) {
+    Result<Work> again = co_await MakeWork(session);
+    if (again && !again->events.empty()) work.push_back(*std::move(again));
+  }
+  co_return work;
+}
+
+Core::Async<std::optional<Work>> Core::TryClaim(SessionPtr session, std::string owner, int64_t lease_millis) {
+  Turnstile::Pass pass = co_await session->turnstile.Enter();
+  for (int attempt = 1; attempt <= kAttemptsMax; ++attempt) {
+    if (stopping_) co_return Stopping();
+    HF_CO_CHECK_OK(co_await Load(session));
+    if (!IsClaimable(*session)) co_return std::nullopt;
+    const Head& head = session->head;
+    const int64_t now = Now();
+    Head next = head;
+    next.owner = owner;
+    next.epoch = head.epoch + 1;
+    next.lease_until = now + lease_millis;
+    next.turn_at = now;
+    RowChange change = HeadChange(session->key);
+    change.If("epoch = :e", ":e", head.epoch)
+        .If("tail > done AND st = :active", ":active", kActive)
+        .Set("owner", ":owner", next.owner)
+        .Set("epoch", ":epoch", next.epoch)
+        .Set("lease_until", ":lease", next.lease_until)
+        .Set("turn_at", ":turn", next.turn_at)
+        .If("ready_at <= :turn");
+    // One that does nothing may be passed over: were it to commit after all, it would be fenced.
+    bool passed_over = !head.owner.empty() && head.lease_until >= now;
+    if (!passed_over) change.If("(attribute_not_exists(#owner) OR lease_until < :turn)");
+    Status written = co_await Change(std::move(change));
+    if (!written) {
+      Forget(session.get());
+      HF_CO_CHECK_OK(co_await Load(session));
+      bool ours = session->head.owner == owner && session->head.epoch == next.epoch;
+      if (!ours) {
+        if (written.error().code() != ErrorCode::kConditionalCheckFailed && !store::MayPass(written.error()))
+          co_return Unknown(written.error());
+        co_await PauseBefore(attempt);
+        continue;
+      }
+    } else {
+      if (!head.owner.empty() && !passed_over) counters_.lease_lapsed.fetch_add(1, std::memory_order_relaxed);
+      session->head = next;
+    }
+    counters_.claims.fetch_add(1, std::memory_order_relaxed);
+    if (session->ready_since != 0) counters_.claim_wait.Add(now - std::exchange(session->ready_since, 0));
+    ReturnCredit(session.get());
+    session->worker = 0;
+    session->in_turn = true;
+    session->lease_millis = lease_millis;
+    session->cancel.clear();
+    ArmLapse(session);
+    Result<Work> work = co_await MakeWork(session);
+    if (!work) co_return std::move(work).error();
+    if (work->events.empty()) co_return std::nullopt;
+    co_return *std::move(work);
+  }
+  co_return Contended();
+}
+
+// Requires: the head is known.
+Core::Async<Work> Core::MakeWork(SessionPtr session) {
+  HF_CO_CHECK_OK(co_await LoadEvents(session, session->head.done + kEventsMax));
+  Result<std::shared_ptr<const Checkpoint>> checkpoint = co_await LoadCheckpoint(session, session->head.done);
+  if (!checkpoint) co_return std::move(checkpoint).error();
+  const Head& head = session->head;
+  Work work;
+  work.session = session->key;
+  work.epoch = head.epoch;
+  work.lease_until = head.lease_until;
+  if (*checkpoint) {
+    work.checkpoint_seq = (*checkpoint)->seq;
+    work.state = (*checkpoint)->state;
+  }
+  for (const Event& event : session->events) {
+    if (event.seq <= head.done) continue;
+    if (static_cast<int64_t>(work.events.size()) == kEventsMax) break;
+    work.events.push_back(event);
+  }
+  work.autonomous_count = head.auto_n;
+  work.autonomous_at = head.auto_at;
+  work.last_n = head.n_tail;
+  work.policy = PolicyOf(session->key);
+  if (!work.events.empty()) session->handed = work.events.back().seq;
+  session->handed_epoch = work.epoch;
+  co_return work;
+}
+
+// Afterwards the session remembers the events from done + 1 to `upto`, or to its newest one.
+Task<Status> Core::LoadEvents(SessionPtr session, int64_t upto) {
+  const int64_t from = session->head.done + 1, to = std::min(upto, session->head.tail);
+  std::deque<Event>& events = session->events;
+  while (!events.empty() && events.front().seq < from) events.pop_front();
+  bool all = to < from || (!events.empty() && events.front().seq == from && events.back().seq >= to);
+  if (all) co_return Ok{};
+  Result<std::vector<Item>> rows =
+      co_await Rows(SessionPartition(session->key), "E#", EventKey(from - 1), to - from + 1);
+  if (!rows) co_return Unknown(rows.error());
+  events.clear();
+  for (const Item& row : *rows) events.push_back(ReadEvent(row));
+  co_return Ok{};
+}
+
+// Null for the beginning, when there is none.
+Core::Async<std::shared_ptr<const Checkpoint>> Core::LoadCheckpoint(SessionPtr session, int64_t seq) {
+  std::shared_ptr<const Checkpoint> none;
+  if (seq == 0) co_return none;
+  if (session->checkpoint && session->checkpoint->seq == seq) co_return session->checkpoint;
+  Result<std::optional<Item>> row = co_await Get(SessionPartition(session->key), CheckpointKey(seq));
+  if (!row) co_return Unknown(row.error());
+  if (!*row) co_return none;
+  auto checkpoint = std::make_shared<Checkpoint>(ReadCheckpoint(**row));
+  if (checkpoint->chunks > 0) {
+    Result<std::vector<Item>> chunks =
+        co_await Rows(SessionPartition(session->key), ChunkPrefix(seq, checkpoint->token));
+    if (!chunks) co_return Unknown(chunks.error());
+    std::string text;
+    for (const Item& chunk : *chunks) {
+      if (auto bytes = chunk.Get("bytes")) text.append(bytes->AsText());
+    }
+    HF_CO_TRY(checkpoint->state, json::ReadPlainItem(text));
+  }
+  if (seq == session->head.done) session->checkpoint = checkpoint;
+  co_return std::shared_ptr<const Checkpoint>(checkpoint);
+}
+
+// --- workers that stay ---
+
+ConnectionId Core::Attach(WorkerHello hello, std::shared_ptr<WorkerSink> sink) {
+  ConnectionId id = ++next_connection_;
+  loop_->Post([this, id, hello = std::move(hello), sink = std::move(sink)] {
+    if (stopping_) return;
+    std::vector<std::string> agents = hello.agents;
+    workers_.emplace(id, Worker{id, hello, sink});
+    shown_workers_ = workers_.size();
+    for (const std::string& agent : agents) {
+      if (!std::exchange(agents_[agent].scanned, true)) Spawn(ScanReady(agent, kShards));
+      Match(agent);
+    }
+  });
+  return id;
+}
+
+void Core::AddCredit(ConnectionId id, int credit) {
+  loop_->Post([this, id, credit] {
+    auto worker = workers_.find(id);
+    if (worker == workers_.end()) return;
+    worker->second.hello.credit = std::clamp(worker->second.hello.credit + credit, 0, 100'000);
+    for (const std::string& agent : worker->second.hello.agents) Match(agent);
+  });
+}
+
+void Core::Detach(ConnectionId id) {
+  loop_->Post([this, id] {
+    workers_.erase(id);
+    shown_workers_ = workers_.size();
+    // It may have lost its connection only, and come back with its commits.
+    At(Now() + kDetachMillis, [this, id] {
+      for (auto& [key, session] : sessions_) {
+        if (session->worker != id) continue;
+        session->in_turn = false;
+        Dispatch(session);
+      }
+    });
+  });
+}
+
+void Core::ReturnCredit(Session* session) {
+  if (!std::exchange(session->in_turn, false) || session->worker == 0) return;
+  auto worker = workers_.find(session->worker);
+  if (worker == workers_.end()) return;
+  --worker->second.in_use;
+}
+
+void Core::Ask(const SessionPtr& session, std::string reason) {
+  if (!session->in_turn) return;
+  session->cancel = std::move(reason);
+  auto worker = workers_.find(session->worker);
+  if (worker == workers_.end()) return;
+  worker->second.sink->OnCancel({session->key, session->head.epoch, session->cancel});
+  session->cancel.clear();
+}
+
+// --- leases ---
+
+void Core::ArmLapse(const SessionPtr& session) {
+  if (session->head.owner.empty() || std::exchange(session->lapse_armed, true)) return;
+  At(session->head.lease_until + 1, [this, session] {
+    session->lapse_armed = false;
+    if (session->head.lease_until < Now()) ReturnCredit(session.get());
+    if (!session->known) return Spawn(Load(session)), void();
+    Dispatch(session);
+    if (session->head.tail > session->head.done && session->head.lease_until >= Now()) ArmLapse(session);
+  });
+}
+
+void Core::Heartbeat(std::vector<Lease> leases, Done<HeartbeatAnswer> done) {
+  Begin<HeartbeatAnswer>([this, leases = std::move(leases)] { return DoHeartbeat(leases); }, std::move(done));
+}
+
+Core::Async<HeartbeatAnswer> Core::DoHeartbeat(std::vector<Lease> leases) {
+  HeartbeatAnswer answer;
+  for (Lease& lease : leases) {
+    HF_CO_TRY(SessionPtr session, Find(lease.session));
+    Status renewed = co_await Renew(session, lease.epoch, &lease.lease_until);
+    if (!renewed && model::RefusalName(renewed.error()) != "Fenced") co_return std::move(renewed).error();
+    if (!renewed) {
+      answer.lost.push_back(lease);
+      continue;
+    }
+    answer.ok.push_back(lease);
+    if (!session->cancel.empty())
+      answer.cancel.push_back({lease.session, lease.epoch, std::exchange(session->cancel, {})});
+  }
+  co_return answer;
+}
+
+Task<Status> Core::Renew(SessionPtr session, int64_t epoch, int64_t* lease_until) {
+  constexpr int64_t kLeaseMillis = 30'000;  // of one that was given before this start
+  Turnstile::Pass pass = co_await session->turnstile.Enter();
+  for (int attempt = 1; attempt <= kAttemptsMax; ++attempt) {
+    if (stopping_) co_return Stopping();
+    HF_CO_CHECK_OK(co_await Load(session));
+    Head next = session->head;
+    bool too_long = Now() - next.turn_at > PolicyOf(session->key).turn_max_millis;
+    if (next.epoch != epoch || next.owner.empty() || next.gone() || too_long) {
+      counters_.fenced.fetch_add(1, std::memory_order_relaxed);
+      co_return Fenced(session->key);
+    }
+    next.lease_until = Now() + (session->lease_millis > 0 ? session->lease_millis : kLeaseMillis);
+    RowChange change = HeadChange(session->key);
+    change.If("epoch = :e", ":e", epoch)
+        .If("attribute_exists(#owner)")
+        .Set("lease_until", ":lease", next.lease_until);
+    Status written = co_await Change(std::move(change));
+    if (written) {
+      session->head.lease_until = *lease_until = next.lease_until;
+      co_return Ok{};
+    }
+    Forget(session.get());
+    if (written.error().code() != ErrorCode::kConditionalCheckFailed && !store::MayPass(written.error()))
+      co_return Unknown(written.error());
+    co_await PauseBefore(attempt);
+  }
+  co_return Contended();
+}
+
+void Core::Release(ReleaseRequest request, Done<Ok> done) {
+  Begin<Ok>([this, request = std::move(request)] { return DoRelease(request); }, std::move(done));
+}
+
+Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {
+  HF_CO_TRY(SessionPtr session, Find(request.session));
+  bool poison = false;
+  {
+    Turnstile::Pass pass = co_await session->turnstile.Enter();
+    for (int attempt = 1;; ++attempt) {
+      if (stopping_) co_return Stopping();
+      if (attempt > kAttemptsMax) co_return Contended();
+      HF_CO_CHECK_OK(co_await Load(session));
+      Head next = session->head;
+      if (next.epoch != request.epoch || next.owner.empty()) {
+        counters_.fenced.fetch_add(1, std::memory_order_relaxed);
+        co_return Fenced(session->key);
+      }
+      const int64_t now = Now();
+      next.owner.clear();
+      next.lease_until = 0;
+      if (!request.error.empty()) ++next.fail_n;
+      if (request.retry_after_millis > 0) next.ready_at = now + request.retry_after_millis;
+      poison = next.fail_n >= kFailuresMax && !request.error.empty();
+      bool block = poison && !PolicyOf(session->key).skip_poison;
+      Writes writes(table_);
+      RowChange change = HeadChange(session->key);
+      change.If("epoch = :e", ":e", request.epoch)
+          .If("attribute_exists(#owner)")
+          .If("done = :d", ":d", next.done)
+          .Remove("owner")
+          .Set("lease_until", ":zero", int64_t{0})
+          .Set("fail_n", ":fails", next.fail_n)
+          .Set("ready_at", ":ready", next.ready_at);
+      if (block) {
+        next.st = kBlocked;
+        next.why = "poison";
+        change.Set("st", ":st", next.st).Set("why", ":why", next.why);
+      }
+      writes.Add(std::move(change));
+      if (block) {
+        std::string event = EventKey(next.done + 1);
+        RowWriter letter(DeadPartition(ShardOf(session->key)),
+                         Padded(now, 13) + "#" + session->key + "#" + event);
+        letter.Text("session_key", session->key)
+            .Text("row", event)
+            .Text("reason", "poison: " + request.error.substr(0, 1000))
+            .Number("at", now);
+        writes.Put(letter.Take());
+      }
+      Status written = co_await Write(writes.Take());
+      if (written) {
+        ReturnCredit(session.get());
+        session->worker = 0;
+        session->head = next;
+        if (!request.error.empty()) counters_.failures.fetch_add(1, std::memory_order_relaxed);
+        if (block) counters_.dead_letters.fetch_add(1, std::memory_order_relaxed);
+        if (block) TellState(*session);
+        poison = poison && !block;
+        break;
+      }
+      Forget(session.get());
+      if (written.error().code() != ErrorCode::kTransactionCanceled && !store::MayPass(written.error()))
+        co_return Unknown(written.error());
+      co_await PauseBefore(attempt);
+    }
+  }
+  if (poison) {
+    counters_.poisoned.fetch_add(1, std::memory_order_relaxed);
+    Status skipped = co_await SkipEvent(session);
+    if (!skipped) co_return std::move(skipped).error();
+  }
+  Dispatch(session);
+  Match(std::string(AgentOf(session->key)));
+  co_return Ok{};
+}
+
+// An event that no worker can process is committed as one that changes nothing.
+Task<Status> Core::SkipEvent(SessionPtr session) {
+  Result<std::optional<Work>> work = co_await TryClaim(session, "runtime|" + random_.Uuid(), 30'000);
+  if (!work) co_return std::move(work).error();
+  if (!*work) co_return Ok{};
+  CommitRequest commit;
+  commit.session = session->key;
+  commit.epoch = (*work)->epoch;
+  commit.upto = (*work)->events.front().seq;
+  commit.token = "skip-" + random_.Uuid();
+  commit.state = (*work)->state;
+  commit.release = commit.skipped = true;
+  Result<Committed> done = co_await DoCommit(std::move(commit));
+  if (!done) co_return std::move(done).error();
+  co_return Ok{};
+}
+
+// --- what others appended, or a stopped runtime left ---
+
+Task<Status> Core::ScanReady(std::string agent, int shards) {
+  for (int i = 0; i < shards; ++i) {
+    if (stopping_) co_return Ok{};
+    AgentQueue& queue = agents_[agent];
+    int shard = queue.scan_shard;
+    queue.scan_shard = (queue.scan_shard + 1) % kShards;
+    Result<std::vector<Item>> rows = co_await Rows(ReadyPartition(agent, shard), {});
+    if (!rows) co_return Unknown(rows.error());
+    for (const Item& row : *rows) {
+      Result<SessionPtr> session = Find(RowReader(row).Text("sk"));
+      if (!session) continue;
+      bool stale =
+          !(*session)->known || (options_.shared && (*session)->turnstile.idle() && !(*session)->queued);
+      if (stale) {
+        Turnstile::Pass pass = co_await (*session)->turnstile.Enter();
+        HF_CO_CHECK_OK(co_await LoadAgain(*session));
+      }
+      Dispatch(*session);
+      if ((*session)->head.tail == (*session)->head.done) ArmTidy(*session);
+    }
+  }
+  co_return Ok{};
+}
+
+Task<Status> Core::PollReady() {
+  std::vector<std::string> wanted;
+  for (const auto& [agent, queue] : agents_) {
+    if (queue.scanned) wanted.push_back(agent);
+  }
+  // In a shared table a quarter of the shards at a time: each is looked at once a second.
+  for (std::string& agent : wanted)
+    HF_CO_CHECK_OK(co_await ScanReady(agent, options_.shared ? kShards / 4 : kShards));
+  co_return Ok{};
+}
+
+}  // namespace holdfast::agent

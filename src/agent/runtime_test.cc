@@ -1,0 +1,176 @@
+// The runtime on a database in memory: what a user, a worker and a device see of it.
+#include "agent/runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "holdfast/database.h"
+#include "model/refusal.h"
+
+namespace holdfast::agent {
+namespace {
+
+class Shown final : public DeviceSink {
+ public:
+  void OnReady(int64_t last_n, int64_t acked) override {
+    Note("ready " + std::to_string(last_n) + " " + std::to_string(acked));
+  }
+  void OnMessage(const Message& message) override { Note(std::to_string(message.n) + " " + message.content); }
+  void OnSkip(int64_t n) override { Note("skip " + std::to_string(n)); }
+  void OnState(std::string_view state) override { Note("state " + std::string(state)); }
+  void OnEnd(std::string_view reason) override { Note("end " + std::string(reason)); }
+
+  // Waits until so much was told.
+  std::vector<std::string> Wait(size_t count) {
+    std::unique_lock lock(mu_);
+    changed_.wait_for(lock, std::chrono::seconds(10), [&] { return told_.size() >= count; });
+    return told_;
+  }
+
+ private:
+  void Note(std::string text) {
+    std::lock_guard lock(mu_);
+    told_.push_back(std::move(text));
+    changed_.notify_all();
+  }
+  std::mutex mu_;
+  std::condition_variable changed_;
+  std::vector<std::string> told_;
+};
+
+class RuntimeTest : public ::testing::Test {
+ protected:
+  RuntimeTest() {
+    auto opened = Database::Open(Options());
+    EXPECT_TRUE(opened) << opened.error().ToString();
+    database_ = *std::move(opened);
+    store_ = EmbeddedStore(database_.get());
+    Restart();
+  }
+  void Restart(RuntimeOptions options = {}) {
+    runtime_.reset();
+    auto runtime = Runtime::Open(store_.get(), std::move(options), nullptr);
+    ASSERT_TRUE(runtime) << runtime.error().ToString();
+    runtime_ = *std::move(runtime);
+  }
+
+  Result<Appended> Say(const std::string& session, const std::string& text, const std::string& id = {}) {
+    AppendRequest request{.session = session, .id = id, .payload = Item{{"text", text}}};
+    return Runtime::Await<Appended>([&](Done<Appended> done) { runtime_->Append(request, std::move(done)); });
+  }
+  std::vector<Work> Claim(const std::string& agent, int64_t wait_millis = 5'000) {
+    ClaimRequest request{.worker = "w", .agents = {agent}, .wait_millis = wait_millis};
+    auto work = Runtime::Await<std::vector<Work>>(
+        [&](Done<std::vector<Work>> done) { runtime_->Claim(request, std::move(done)); });
+    EXPECT_TRUE(work) << work.error().ToString();
+    return work ? *std::move(work) : std::vector<Work>();
+  }
+  Result<Committed> Commit(const Work& work, std::vector<EffectRequest> effects, const std::string& token,
+                           bool release = true) {
+    CommitRequest request{.session = work.session,
+                          .epoch = work.epoch,
+                          .upto = work.events.back().seq,
+                          .token = token,
+                          .state = Item{{"turns", work.events.back().seq}},
+                          .effects = std::move(effects),
+                          .release = release};
+    return Runtime::Await<Committed>(
+        [&](Done<Committed> done) { runtime_->Commit(request, std::move(done)); });
+  }
+  static EffectRequest Send(const std::string& content) {
+    return {.type = "send_message", .payload = Item{{"content", content}}};
+  }
+  static EffectRequest Timer(const std::string& id, int64_t delay) {
+    return {.type = "schedule_timer", .payload = Item{{"timer_id", id}, {"delay_ms", delay}}};
+  }
+  std::vector<EffectView> Effects(const std::string& session) {
+    auto views = Runtime::Await<std::vector<EffectView>>(
+        [&](Done<std::vector<EffectView>> done) { runtime_->ListEffects(session, {}, "", std::move(done)); });
+    EXPECT_TRUE(views);
+    return *std::move(views);
+  }
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<Runtime> runtime_;
+};
+
+TEST_F(RuntimeTest, AMessageIsAnsweredAndTold) {
+  auto said = Say("ann:guide:t1", "hi", "m1");
+  ASSERT_TRUE(said) << said.error().ToString();
+  EXPECT_EQ(said->seq, 1);
+  auto again = Say("ann:guide:t1", "hi", "m1");
+  ASSERT_TRUE(again);
+  EXPECT_TRUE(again->duplicate);
+  EXPECT_EQ(again->seq, 1);
+
+  std::vector<Work> work = Claim("guide");
+  ASSERT_EQ(work.size(), 1U);
+  ASSERT_EQ(work[0].events.size(), 1U);
+  auto committed =
+      Commit(work[0], {Send("You said: hi"), Send("You said: hi"), Timer("later", 60'000)}, "c1");
+  ASSERT_TRUE(committed) << committed.error().ToString();
+  EXPECT_EQ(committed->messages, std::vector<int64_t>{1});
+  ASSERT_EQ(committed->suppressed.size(), 1U);
+  EXPECT_EQ(committed->suppressed[0].reason, "duplicate");
+  auto resent = Commit(work[0], {Send("You said: hi")}, "c1");
+  ASSERT_TRUE(resent);
+  EXPECT_EQ(resent->messages, std::vector<int64_t>{1});
+  auto fenced = Commit(work[0], {Send("other")}, "c2");
+  ASSERT_FALSE(fenced);
+  EXPECT_EQ(model::RefusalName(fenced.error()), "Fenced");
+
+  auto shown = std::make_shared<Shown>();
+  ConnectionId device = runtime_->Connect({.session = "ann:guide:t1", .device = "web"}, shown);
+  EXPECT_EQ(shown->Wait(2), (std::vector<std::string>{"ready 1 0", "1 You said: hi"}));
+  EXPECT_EQ(Effects("ann:guide:t1")[0].status, "pending");
+  runtime_->Acknowledge(device, 1);
+  runtime_->Disconnect(device);
+  auto view = Runtime::Await<CheckpointView>(
+      [&](Done<CheckpointView> done) { runtime_->GetCheckpoint("ann:guide:t1", 0, std::move(done)); });
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->state.Get("turns")->AsInt64(), 1);
+  // The second, equal one was dropped; the timer is set.
+  std::vector<EffectView> effects = Effects("ann:guide:t1");
+  ASSERT_EQ(effects.size(), 2U);
+  EXPECT_EQ(effects[1].type, "schedule_timer");
+  EXPECT_EQ(effects[1].status, "completed");
+}
+
+TEST_F(RuntimeTest, ATimerBecomesAnEventAndItsMessageIsAutonomous) {
+  ASSERT_TRUE(Say("ann:guide:t1", "hi"));
+  std::vector<Work> work = Claim("guide");
+  ASSERT_TRUE(Commit(work[0], {Timer("follow", 30)}, "c1"));
+  work = Claim("guide");
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(work[0].events[0].type, "timer");
+  EXPECT_TRUE(work[0].events[0].autonomous);
+  auto committed = Commit(work[0], {Send("Still there?"), Timer("again", 10)}, "c2");
+  ASSERT_TRUE(committed) << committed.error().ToString();
+  EXPECT_EQ(committed->messages, std::vector<int64_t>{1});
+  work = Claim("guide");
+  ASSERT_EQ(work.size(), 1U);
+  committed = Commit(work[0], {Send("Hello?")}, "c3");
+  ASSERT_TRUE(committed);
+  ASSERT_EQ(committed->suppressed.size(), 1U);
+  EXPECT_EQ(committed->suppressed[0].reason, "cooldown");
+}
+
+TEST_F(RuntimeTest, WhatAStoppedRuntimeLeftIsTakenUp) {
+  ASSERT_TRUE(Say("ann:guide:t1", "hi"));
+  Restart();
+  std::vector<Work> work = Claim("guide");
+  ASSERT_EQ(work.size(), 1U);
+  ASSERT_TRUE(Commit(work[0], {Timer("soon", 50)}, "c1"));
+  Restart();
+  work = Claim("guide");
+  ASSERT_EQ(work.size(), 1U);
+  EXPECT_EQ(work[0].events[0].type, "timer");
+  EXPECT_EQ(work[0].epoch, 2);
+}
+
+}  // namespace
+}  // namespace holdfast::agent
