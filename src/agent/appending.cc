@@ -135,7 +135,7 @@ void Core::Appended_(const SessionPtr& session, const Head& next, Event event) {
   constexpr size_t kRemembered = 64;
   Count(event);
   bool spoken = event.type == "user_message";
-  bool joins = session->events.empty() ? session->head.done + 1 == event.seq : true;
+  bool joins = (session->events.empty() ? session->head.done : session->events.back().seq) + 1 == event.seq;
   session->head = next;
   if (joins) session->events.push_back(std::move(event));
   if (session->events.size() > kRemembered) session->events.clear();

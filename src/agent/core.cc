@@ -250,6 +250,8 @@ Task<Status> Core::Load(SessionPtr session) {
   if (session->known) co_return Ok{};
   Result<std::optional<Item>> row = co_await Get(SessionPartition(session->key), std::string(kHeadKey));
   if (!row) co_return Unknown(row.error());
+  // Somebody wrote meanwhile, and knows better.
+  if (session->known) co_return Ok{};
   Forget(session.get());
   session->head = *row ? ReadHead(**row) : Head();
   session->known = true;

@@ -36,7 +36,12 @@ ConnectionId Core::Connect(ConnectRequest request, std::shared_ptr<DeviceSink> s
 
 Task<Status> Core::Open(DevicePtr device, std::optional<int64_t> after) {
   SessionPtr session = device->session;
-  Status loaded = options_.shared ? co_await LoadAgain(session) : co_await Load(session);
+  Status loaded = Ok{};
+  {
+    Turnstile::Pass pass = co_await session->turnstile.Enter();
+    if (options_.shared) Forget(session.get());
+    loaded = co_await Load(session);
+  }
   Result<std::optional<Item>> row = co_await Get(SessionPartition(session->key), CursorKey(device->name));
   if (!device->sink) co_return Ok{};  // gone already
   if (!loaded || !row || session->head.gone()) {
@@ -234,7 +239,10 @@ void Core::Acknowledge(const std::string& session, const std::string& device, in
 Core::Async<Ok> Core::DoAcknowledge(std::string key, std::string device, int64_t n) {
   HF_CO_TRY(SessionPtr session, Find(key));
   if (!IsDevice(device)) co_return model::RefuseField("device", "should be 1 to 64 letters, digits, _ and -");
-  HF_CO_CHECK_OK(co_await LoadAgain(session));
+  {
+    Turnstile::Pass pass = co_await session->turnstile.Enter();
+    HF_CO_CHECK_OK(co_await LoadAgain(session));
+  }
   HF_CO_CHECK_OK(CheckOpen(*session));
   if (n < 0 || n > session->head.n_tail)
     co_return model::RefuseField("n", "should be the number of a message", std::to_string(n));

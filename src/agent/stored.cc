@@ -162,6 +162,7 @@ EffectRow ReadEffect(const Item& item) {
   effect.last_attempt_at = MaybeInstant(row, "last_attempt_at");
   effect.next_at = row.Number("next_at");
   effect.lease_until = row.Number("lease_until");
+  effect.n = row.Maybe("n");
   effect.since = row.Maybe("since").value_or(effect.created_at);
   return effect;
 }

@@ -84,7 +84,8 @@ struct EffectRow {
   std::optional<int64_t> last_attempt_at;
   int64_t next_at = 0;
   int64_t lease_until = 0;
-  int64_t since = 0;  // when it was first to be tried
+  std::optional<int64_t> n;  // of a held message that went out
+  int64_t since = 0;         // when it was first to be tried
 };
 Item EffectItem(std::string_view session, const EffectRow& effect);
 EffectRow ReadEffect(const Item& row);

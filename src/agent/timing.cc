@@ -250,8 +250,7 @@ Task<Status> Core::ReleaseHeld(SessionPtr session, DueEntry entry, TimerRow time
       .Set("pv", ":pv", next.pv)
       .Set("n_tail", ":n", next.n_tail);
   if (!head.rx_ms) change.SetFlag("rx_ms", ":yes", true);
-  std::string message_key = MessageKey(message.n);
-  held.Set("n", ":n", message.n).Set("message", ":row", message_key);
+  held.Set("n", ":n", message.n);
   writes.Add(std::move(change));
   writes.PutNew(MessageItem(session->key, message));
   writes.Add(std::move(held));

@@ -155,6 +155,7 @@ EffectView Core::ShowEffect(const Session& session, const EffectRow& effect) con
   view.updated_at = effect.updated_at;
   view.attempt_count = effect.attempts;
   view.last_attempt_at = effect.last_attempt_at;
+  view.n = effect.n;
   if (effect.type == "send_message") view.delivery = effect.at_most_once ? "at_most_once" : "at_least_once";
   if (effect.status == "dead") view.status = "failed";
   if (effect.status == "held") {
@@ -201,16 +202,16 @@ Core::Async<std::vector<EffectView>> Core::ViewEffects(std::string key, std::opt
     HF_CO_TRY(messages, co_await Rows(pk, "M#"));
     HF_CO_TRY(effects, co_await Rows(pk, "F#"));
   }
-  std::set<std::pair<int64_t, int64_t>> sent;
-  for (const Item& row : messages) {
-    Message message = ReadMessage(row);
-    sent.emplace(message.seq, message.i);
-    views.push_back(ShowMessage(key, message, *cursor));
-  }
+  std::set<std::pair<int64_t, int64_t>> held;
   for (const Item& row : effects) {
     EffectRow effect = ReadEffect(row);
-    // A held message that went out is a message now.
-    if (sent.count({effect.seq, effect.i}) == 0) views.push_back(ShowEffect(session, effect));
+    held.emplace(effect.seq, effect.i);
+    views.push_back(ShowEffect(session, effect));
+  }
+  for (const Item& row : messages) {
+    Message message = ReadMessage(row);
+    // One that was held at first is shown by the row that says so.
+    if (held.count({message.seq, message.i}) == 0) views.push_back(ShowMessage(key, message, *cursor));
   }
   std::sort(views.begin(), views.end(), [](const EffectView& a, const EffectView& b) {
     return std::pair(a.seq, a.i) < std::pair(b.seq, b.i);
