@@ -17,9 +17,12 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
-#include "wire/websocket_testing.h"
+#include "net/frame_testing.h"
+#include "wire/websocket.h"
 
 namespace holdfast::wire::testing {
+
+using net::testing::ClientFrame;
 
 // Waits until it does, but not for ever.
 inline bool Becomes(const std::function<bool()>& holds) {

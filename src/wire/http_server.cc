@@ -169,7 +169,7 @@ class Connection final : public Exchange {
     std::shared_ptr<ChannelHandler> handler;
     std::shared_ptr<ChannelQueue> queue;
     std::shared_ptr<Connection*> self;  // null once the talk is over
-    FrameParser parser{kMessageBytesMax};
+    FrameParser parser{net::Side::kClient, kMessageBytesMax};
     int64_t heard_micros;
     int64_t pinged_micros;
   };

@@ -2,32 +2,28 @@
 // be compared.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
-#include "wire/websocket.h"
+#include "net/frame.h"
 
-namespace holdfast::wire::testing {
+namespace holdfast::net::testing {
 
-// A frame of a client: what EncodeFrame gives, masked. `fin` false: the message goes on in another frame.
+// A frame of a client. `fin` false: the message goes on in another frame.
 inline std::string ClientFrame(Opcode opcode, std::string_view payload, bool fin = true) {
-  constexpr std::string_view kMask = "\x11\xfe\x5a\x80";
-  std::string frame = EncodeFrame(opcode, payload);
+  std::string frame;
+  AppendMaskedFrame(opcode, payload, 0x805afe11, &frame);
   if (!fin) frame[0] = static_cast<char>(frame[0] & 0x7f);
-  frame[1] = static_cast<char>(frame[1] | 0x80);
-  size_t head = frame.size() - payload.size();
-  frame.insert(head, kMask);
-  for (size_t i = 0; i < payload.size(); ++i) frame[head + 4 + i] ^= kMask[i % 4];
   return frame;
 }
 
 // What the stream says, fed in pieces of next_step() bytes: "text(hi) ping() broken 1002".
 template <class NextStep>
-std::string FeedFrames(std::string_view stream, size_t message_bytes_max, const NextStep& next_step) {
+std::string FeedFrames(std::string_view stream, size_t message_bytes_max, const NextStep& next_step,
+                       Side from = Side::kClient) {
   using Event = FrameParser::Event;
   static constexpr std::string_view kNames[] = {"more", "text", "binary", "ping", "pong", "close", "broken"};
-  FrameParser parser(message_bytes_max);
+  FrameParser parser(from, message_bytes_max);
   std::string all;
   while (!stream.empty()) {
     std::string piece(stream.substr(0, next_step()));
@@ -44,4 +40,4 @@ std::string FeedFrames(std::string_view stream, size_t message_bytes_max, const 
   return all;
 }
 
-}  // namespace holdfast::wire::testing
+}  // namespace holdfast::net::testing
