@@ -28,12 +28,15 @@ def library(prefix):
     return next(prefix.rglob("libholdfast.so")).resolve()
 
 
+def built(prefix, name, build):
+    run("cmake", "-S", ROOT / "samples" / name, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", build)
+    return build
+
+
 @pytest.fixture(scope="session")
 def sample(prefix, tmp_path_factory):
-    build = tmp_path_factory.mktemp("embed")
-    run("cmake", "-S", ROOT / "samples/embed", "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
-    run("cmake", "--build", build)
-    return build / "embed"
+    return built(prefix, "embed", tmp_path_factory.mktemp("embed")) / "embed"
 
 
 def exported(library):
@@ -123,6 +126,15 @@ def test_the_sample_reports_a_directory_that_is_no_store(sample, tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("embed: IoError: ")
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+# The agent's sample runs in tests/agent/ as well; here it is a stranger's program.
+def test_the_sample_agent_builds_against_the_library(prefix, tmp_path):
+    agent = built(prefix, "agent", tmp_path) / "echo_agent"
+    done = subprocess.run([agent, "wss://127.0.0.1", "guide"], env={"HOLDFAST_TOKEN": "t"}, capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 1
+    assert "TLS" in done.stderr
 
 
 # README.md shows the sample; what it shows must be what is compiled.
