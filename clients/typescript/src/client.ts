@@ -60,6 +60,7 @@ export class Client {
 
   /** Settles when the message is stored, however often the connection is lost before. The same id is one message. */
   async send(text: string, id: string = crypto.randomUUID()): Promise<{ seq: number; duplicate: boolean }> {
+    this.#acknowledge(); // one write for both
     const { seq, duplicate = false } = await this.#link.call<{ seq: number; duplicate?: boolean }>({ t: "user", id, text } as Frame & { id: string });
     return { seq, duplicate };
   }

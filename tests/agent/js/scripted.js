@@ -24,6 +24,7 @@ class Line {
     this.#socket = socket;
     this.url = new URL(url, "http://server");
     this.token = headers.authorization;
+    this.protocols = headers["sec-websocket-protocol"]?.replaceAll(" ", "");
     this.closed = once(socket, "close");
     socket.on("message", (text) => this.#heard.put(JSON.parse(text)));
   }
