@@ -20,6 +20,8 @@ export interface WorkerOptions<S> extends Endpoint {
   credit?: number;
   /** How long the server waits for a sign of life before it gives a session to another worker. */
   leaseMs?: number;
+  /** How long events wait to be handed out again after a handler threw; twice as long each time in a row. */
+  retryMs?: number;
   /** "http" asks for work by long polls, where WebSockets do not get through. */
   transport?: "ws" | "http";
   /** Handlers that threw, what the server refused, and connections that were lost; to the console unless told. */
@@ -52,6 +54,7 @@ export class Worker<S = { [name: string]: unknown }> {
   readonly #options: WorkerOptions<S>;
   readonly #link: WorkerLink;
   readonly #turns = new Map<string, Turn<S>>();
+  readonly #failures = new Map<string, number>();
   readonly #heartbeat: ReturnType<typeof setInterval>;
   // Commits are known by this: two processes of one name must not be taken for each other.
   readonly #run = crypto.randomUUID();
@@ -146,7 +149,9 @@ export class Worker<S = { [name: string]: unknown }> {
     }
     if (turn.cancelled === "lost") return null;
     try {
-      return (await this.#commit(turn, state)).next;
+      const { next } = await this.#commit(turn, state);
+      this.#failures.delete(turn.session);
+      return next;
     } catch (error) {
       const refused = error as HoldfastError;
       if (refused.name !== "Rejected" || turn.rejected) return this.#giveBack(turn, error);
@@ -167,7 +172,10 @@ export class Worker<S = { [name: string]: unknown }> {
     if (cancelled === "lost" || isOver(error)) return null;
     const release: Release = { session, epoch };
     if (error !== undefined) {
-      release.error = String(error);
+      const failures = this.#failures.get(session) ?? 0;
+      this.#failures.set(session, failures + 1);
+      release.error = String(error).slice(0, 1000);
+      release.retry_after_ms = Math.min(60_000, (this.#options.retryMs ?? 1_000) * 2 ** failures);
       this.#report(error as Error, session);
     }
     try {

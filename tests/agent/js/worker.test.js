@@ -149,16 +149,26 @@ test("a session that comes with a higher epoch ends the turn that is in it", asy
   assert.deepEqual([commit.epoch, commit.checkpoint], [5, { from: "current" }]);
 });
 
-test("a handler that throws gives its events back as failed", async (t) => {
+test("a handler that throws gives its events back as failed, for longer each time in a row", async (t) => {
+  let failing = true;
   const { accept, errors } = await start(t, async () => {
-    throw new TypeError("no such tool");
+    if (failing) throw new TypeError("no such tool");
   });
   const line = await accept();
+  const failed = async (retry_after_ms) => {
+    line.say(work(1, "a"));
+    const { id, ...release } = await line.hear();
+    assert.deepEqual(release, { t: "release", session, epoch: 4, error: "TypeError: no such tool", retry_after_ms });
+    line.say({ t: "released", id, session });
+  };
+  await failed(1_000);
+  await failed(2_000);
+  assert.deepEqual(errors, [`${session}: no such tool`, `${session}: no such tool`]);
+  failing = false;
   line.say(work(1, "a"));
-  const { id, ...release } = await line.hear();
-  assert.deepEqual(release, { t: "release", session, epoch: 4, error: "TypeError: no such tool" });
-  line.say({ t: "released", id, session });
-  assert.deepEqual(errors, [`${session}: no such tool`]);
+  line.say({ t: "committed", id: (await line.hear()).id, session, seq: 1, messages: [], suppressed: [], next: null });
+  failing = true;
+  await failed(1_000);
 });
 
 test("what the server will never take is given back as failed", async (t) => {
