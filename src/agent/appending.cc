@@ -33,7 +33,8 @@ Status CheckPayload(const AppendRequest& request, bool system) {
 }  // namespace
 
 void Core::Append(AppendRequest request, Done<Appended> done) {
-  Begin<Appended>([this, request = std::move(request)] { return DoAppend(request); }, std::move(done));
+  Begin<Appended>([this, request = std::move(request)]() mutable { return DoAppend(std::move(request)); },
+                  std::move(done));
 }
 
 Core::Async<Appended> Core::DoAppend(AppendRequest request) {

@@ -173,8 +173,9 @@ Task<Status> Core::Give(SessionPtr session, ConnectionId id) {
 // --- claims ---
 
 void Core::Claim(ClaimRequest request, Done<std::vector<Work>> done) {
-  Begin<std::vector<Work>>([this, request = std::move(request)] { return DoClaim(request); },
-                           std::move(done));
+  Begin<std::vector<Work>>(
+      [this, request = std::move(request)]() mutable { return DoClaim(std::move(request)); },
+      std::move(done));
 }
 
 Core::Async<std::vector<Work>> Core::DoClaim(ClaimRequest request) {
@@ -440,7 +441,9 @@ void Core::ArmLapse(const SessionPtr& session) {
 }
 
 void Core::Heartbeat(std::vector<Lease> leases, Done<HeartbeatAnswer> done) {
-  Begin<HeartbeatAnswer>([this, leases = std::move(leases)] { return DoHeartbeat(leases); }, std::move(done));
+  Begin<HeartbeatAnswer>(
+      [this, leases = std::move(leases)]() mutable { return DoHeartbeat(std::move(leases)); },
+      std::move(done));
 }
 
 Core::Async<HeartbeatAnswer> Core::DoHeartbeat(std::vector<Lease> leases) {
@@ -491,7 +494,8 @@ Task<Status> Core::Renew(SessionPtr session, int64_t epoch, int64_t* lease_until
 }
 
 void Core::Release(ReleaseRequest request, Done<Ok> done) {
-  Begin<Ok>([this, request = std::move(request)] { return DoRelease(request); }, std::move(done));
+  Begin<Ok>([this, request = std::move(request)]() mutable { return DoRelease(std::move(request)); },
+            std::move(done));
 }
 
 Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {

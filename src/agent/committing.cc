@@ -29,7 +29,8 @@ Status CheckRequest(const CommitRequest& request) {
 }  // namespace
 
 void Core::Commit(CommitRequest request, Done<Committed> done) {
-  Begin<Committed>([this, request = std::move(request)] { return DoCommit(request); }, std::move(done));
+  Begin<Committed>([this, request = std::move(request)]() mutable { return DoCommit(std::move(request)); },
+                   std::move(done));
 }
 
 // The answer to a commit that was carried out before, if this is it.

@@ -135,9 +135,9 @@ class Core final : public Runtime {
   // Runs on the loop and tells `done`.
   template <class T>
   void Begin(std::function<Async<T>()> start, Done<T> done) {
-    loop_->Post([this, start = std::move(start), done = std::move(done)] {
+    loop_->Post([this, start = std::move(start), done = std::move(done)]() mutable {
       if (stopping_) return done(Stopping());
-      Tell(start(), done);
+      Tell(start(), std::move(done));
     });
   }
   template <class T>

@@ -116,7 +116,7 @@ inline RowChange HeadChange(std::string_view session) {
 
 class Writes {
  public:
-  explicit Writes(const std::string& table) : table_(table) {}
+  explicit Writes(const std::string& table) : table_(table) { request_.transact_items.reserve(kUsual); }
 
   void Put(Item row) { Next().put = TransactPut{.table_name = table_, .item = std::move(row)}; }
   void PutNew(Item row) {
@@ -142,6 +142,7 @@ class Writes {
   TransactWriteItemsRequest Take() { return std::move(request_); }
 
  private:
+  static constexpr size_t kUsual = 8;  // actions are large: moving them would cost
   TransactWriteItem& Next() { return request_.transact_items.emplace_back(); }
 
   const std::string& table_;
