@@ -6,6 +6,8 @@
 #include <openssl/pem.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "auth/jwt.h"
 #include "base/base64.h"
 #include "base/file.h"
@@ -54,6 +56,15 @@ std::string ClaimsText(const TokenClaims& claims) {
   add("sub", claims.subject);
   add("role", claims.role);
   add("tenant", claims.tenant);
+  if (!claims.agents.empty()) {
+    name("agents");
+    char before = '[';
+    for (const std::string& agent : claims.agents) {
+      text.push_back(std::exchange(before, ','));
+      json::AppendString(agent, &text);
+    }
+    text.push_back(']');
+  }
   add_time("iat", claims.issued_at);
   add_time("nbf", claims.issued_at);
   add_time("exp", claims.expires_at);

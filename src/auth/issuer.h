@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "auth/public_key.h"
 #include "holdfast/result.h"
@@ -25,6 +26,7 @@ struct TokenClaims {
   std::string tenant;  // empty: the subject's own
   int64_t issued_at = 0;
   int64_t expires_at = 0;
+  std::vector<std::string> agents = {};  // of a worker; empty: all
 };
 
 class Issuer {

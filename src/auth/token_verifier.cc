@@ -99,6 +99,11 @@ Result<Identity> IdentityIn(const AttributeMap& claims, const TrustedIssuer& iss
   identity.subject = subject[0];
   identity.role = roles.empty() ? "" : roles[0];
   identity.tenant = tenants.empty() ? subject[0] : tenants[0];
+  // An empty list is one: it lets its bearer serve nobody.
+  if (const AttributeValue* agents = FindClaim(claims, issuer.claims.agents);
+      agents != nullptr && !agents->is_null()) {
+    HF_TRY(identity.agents, TextsIn(claims, issuer.claims.agents));
+  }
   return identity;
 }
 

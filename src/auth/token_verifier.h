@@ -36,6 +36,7 @@ struct ClaimNames {
   std::string role = "role";
   std::string tenant = "tenant";
   std::string audience = "aud";
+  std::string agents = "agents";
 };
 
 struct TrustedIssuer {

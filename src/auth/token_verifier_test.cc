@@ -116,6 +116,19 @@ TEST_F(TokenVerifierTest, AcceptsBothAlgorithmsAndReadsTheClaims) {
 }
 
 // A token must not choose how it is verified: each of these has let strangers in somewhere.
+// Which agents a worker may serve: a token that does not say means all, an empty list means none.
+TEST_F(TokenVerifierTest, NamesTheAgentsOfAWorker) {
+  verifier_ = Make(Trusted());
+  auto agents = [&](const std::string& more) {
+    return verifier_->Verify(EcToken(Claims(more)), kNow).value().agents;
+  };
+  EXPECT_EQ(agents(""), std::nullopt);
+  EXPECT_EQ(agents(R"(,"agents":null)"), std::nullopt);
+  EXPECT_EQ(agents(R"(,"agents":[])"), std::vector<std::string>());
+  EXPECT_EQ(agents(R"(,"agents":["guide","clerk"])"), (std::vector<std::string>{"guide", "clerk"}));
+  EXPECT_THAT(Verified(EcToken(Claims(R"(,"agents":[7])"))), HasSubstr("its claim agents is no text"));
+}
+
 TEST_F(TokenVerifierTest, RefusesOtherAlgorithmsAndConfusedOnes) {
   std::string body = base::Base64Url(Claims());
   for (const char* none : {"none", "None", "nOnE", ""}) {

@@ -62,6 +62,10 @@ void AddTokenCommand(CLI::App* app, Run* run) {
   token->add_option("--role", config->claims.role, "What they may do: admin, user, …")->required();
   token->add_option("--tenant", config->claims.tenant,
                     "Whose data they work on; the subject's own unless told");
+  token
+      ->add_option("--agents", config->claims.agents,
+                   "With --role worker, the agents whose sessions it may work on: a,b; all unless told")
+      ->delimiter(',');
   const std::map<std::string, int64_t> units{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kDaySeconds}};
   token->add_option("--ttl", config->ttl_seconds, "How long it counts: 90s, 30m, 12h, 7d")
       ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))

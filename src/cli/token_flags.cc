@@ -17,7 +17,8 @@ std::map<std::string, std::string*> NamesIn(auth::ClaimNames* claims) {
   return {{"subject", &claims->subject},
           {"role", &claims->role},
           {"tenant", &claims->tenant},
-          {"audience", &claims->audience}};
+          {"audience", &claims->audience},
+          {"agents", &claims->agents}};
 }
 
 // A text or a list of them. Throws what yaml-cpp throws.
@@ -39,8 +40,8 @@ Status ReadMember(const std::string& name, const YAML::Node& value, auth::Truste
     for (const auto& [claim, text] : value.as<std::map<std::string, std::string>>()) {
       auto names = NamesIn(&issuer->claims);
       if (!names.contains(claim) || text.empty())
-        return ValidationError("issuers: claims are subject, role, tenant and audience, not \"" + claim +
-                               "\"");
+        return ValidationError("issuers: claims are subject, role, tenant, audience and agents, not \"" +
+                               claim + "\"");
       *names[claim] = text;
     }
   } else {
@@ -77,7 +78,7 @@ void AddTokenFlags(CLI::App* app, TokenFlags* flags) {
   app->add_option("--issuer", flags->issuer, "What its tokens must have as iss");
   app->add_option("--audience", flags->audience, "What they must have as aud");
   for (const auto& [name, claim] : NamesIn(&flags->claims)) {
-    app->add_option("--claim-" + name, *claim, "Claim that is the " + name + "; dots lead into maps")
+    app->add_option("--claim-" + name, *claim, "Claim that has the " + name + "; dots lead into maps")
         ->capture_default_str();
   }
   app->add_option("--issuers", flags->issuers,
