@@ -407,7 +407,8 @@ Core::Async<int64_t> Core::DoCancelTimers(std::string key, std::string timer_id)
                                {"to", "cancelled"},
                                {"allowed", AttributeValue::List({})}});
     }
-    Status done = co_await CancelDue(session, {timer.due, session->key, id, timer.ver}, timer);
+    DueEntry entry{timer.due, session->key, id, timer.ver};  // GCC 12 would free one made in the call twice
+    Status done = co_await CancelDue(session, std::move(entry), timer);
     // It was promoted at this very moment.
     if (!done && FailedAction(done.error()) && timer_id.empty()) continue;
     if (!done && FailedAction(done.error()))
