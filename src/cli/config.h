@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/serve_agents.h"
 #include "cli/serve_models.h"
 #include "cli/token_flags.h"
 #include "holdfast/options.h"
@@ -26,6 +27,7 @@ struct ServeConfig {
   int64_t drain_seconds = 10;
   ModelsConfig models;
   TokenFlags tokens;
+  AgentFlags agents;
   std::string store_kind = "embedded";  // or "dynamodb": the tables are at `endpoint`
   std::string endpoint;
 };

@@ -88,6 +88,7 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
       ->capture_default_str();
   serve->add_option("--credentials", config->credentials_file, "JSON file of access keys, for --auth sigv4");
   AddTokenFlags(serve, &config->tokens);
+  AddAgentFlags(serve, &config->agents);
   serve->add_flag("--insecure", config->insecure, "Listen beyond loopback without authentication");
   serve->add_option("--tls-cert", config->http.tls_certificate, "Certificate chain (PEM): serve HTTPS");
   serve->add_option("--tls-key", config->http.tls_key, "Its private key (PEM)");

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/demo.h"
+#include "cli/serve_agents.h"
 #include "cli/version.h"
 #include "engine/engine.h"
 #include "holdfast/master_keys.h"
@@ -16,6 +17,7 @@
 #include "model/generate/reference_page.h"
 #include "model/guard.h"
 #include "store/embedded_store.h"
+#include "wire/agents.h"
 #include "wire/dynamodb_protocol.h"
 #include "wire/front.h"
 #include "wire/http_server.h"
@@ -95,6 +97,7 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
 
 // What the server's parts know of each other, and in which order they end.
 struct Surface {
+  std::unique_ptr<wire::Expiry> expiry;
   std::unique_ptr<wire::WorkerPool> pool;
   Applications applications;
   std::unique_ptr<wire::Sockets> sockets;
@@ -111,7 +114,9 @@ Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::
                             const base::Log& log) {
   Surface surface;
   surface.pool = std::make_unique<wire::WorkerPool>(kRestThreads, /*queue_max=*/10'000);
-  surface.sockets = std::make_unique<wire::Sockets>(models, store, surface.pool.get(), &log);
+  surface.expiry = std::make_unique<wire::Expiry>();
+  surface.sockets =
+      std::make_unique<wire::Sockets>(models, store, surface.pool.get(), surface.expiry.get(), &log);
   ApplicationOptions options;
   // In a directory the same every time, so that cursors outlive the process.
   if (config.store_kind == "embedded" && !config.store.directory.empty()) {
@@ -149,8 +154,9 @@ std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<M
 }
 
 wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<ModelPtr>& models,
-                                const Surface& surface, auth::TokenVerifier* tokens) {
+                                const Surface& surface, auth::TokenVerifier* tokens, wire::Agents* agents) {
   wire::RestOptions options;
+  options.agents = agents;
   options.applications = surface.all();
   options.authenticate = [tokens](std::string_view token) {
     return tokens->Verify(token, base::SystemClock().NowSeconds());
@@ -216,10 +222,21 @@ int Serve(const ServeConfig& given) {
   engine::Engine* engine = data->engine.get();
   if (engine == nullptr) config.protocol.fronts = data->store->name();
 
+  auto runtime_options = RuntimeOptionsOf(config.agents, /*shared=*/config.store_kind == "dynamodb");
+  if (!runtime_options) return Fail(runtime_options.error());
+  AgentRuntime runtime(data->store.get(), *runtime_options, &log);
+  if (config.agents.on) {
+    runtime.Resume();
+    config.protocol.more_metrics = [&runtime] { return runtime.Metrics(); };
+  }
+  wire::Agents agents({[&runtime] { return runtime.Get(); }, runtime_options->system_users},
+                      surface->expiry.get(), &log);
+
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
   wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
-  wire::Rest rest(RestOptionsOf(config, *models, *surface, tokens->get()), surface->pool.get(),
-                  &protocol.metrics(), &log);
+  wire::Rest rest(
+      RestOptionsOf(config, *models, *surface, tokens->get(), config.agents.on ? &agents : nullptr),
+      surface->pool.get(), &protocol.metrics(), &log);
   wire::Front front(&protocol, &rest);
   auto server = wire::HttpServer::Start(config.http, &front, &log);
   if (!server) return Fail(server.error());
@@ -232,11 +249,15 @@ int Serve(const ServeConfig& given) {
   sigwait(&stop_signals, &signal);
   HF_LOG(log, kInfo, "stopping", {"signal", signal}, {"connections", (*server)->connections()});
   protocol.SetReady(false);
+  agents.Drain();
   (*server)->Drain(config.drain_seconds * 1000);
   surface->chores.reset();
   surface->sockets->LeavePool();
-  surface->pool.reset();  // whatever still ran has given its answer back
+  (*server)->Stop();
+  surface->pool->Stop();  // whatever still ran has given its answer back
   pool.reset();
+  agents.Leave();
+  runtime.Stop();  // likewise
   Status durable = engine == nullptr ? Status(Ok{}) : engine->committer().WaitDurable();
   if (!durable) HF_LOG(log, kError, "the last writes are not durable", {"error", durable.error().ToString()});
   server->reset();

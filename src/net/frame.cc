@@ -151,6 +151,13 @@ std::string EncodeFrame(Opcode opcode, std::string_view payload) {
   return frame.append(payload);
 }
 
+Frame TakeTextFrame(std::string text) {
+  std::string head;
+  AppendHead(Opcode::kText, text.size() - kFrameRoom, 0, &head);
+  text.replace(0, kFrameRoom, head);
+  return std::make_shared<const std::string>(std::move(text));
+}
+
 void AppendMaskedFrame(Opcode opcode, std::string_view payload, uint32_t mask, std::string* out) {
   AppendHead(opcode, payload.size(), kMasked, out);
   out->append(reinterpret_cast<const char*>(&mask), sizeof mask);

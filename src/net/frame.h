@@ -93,6 +93,9 @@ std::string EncodeFrame(Opcode opcode, std::string_view payload);
 inline Frame TextFrame(std::string_view text) {
   return std::make_shared<const std::string>(EncodeFrame(Opcode::kText, text));
 }
+// The same for a text that was written behind kFrameRoom bytes, without a copy of it.
+inline constexpr size_t kFrameRoom = 4;
+Frame TakeTextFrame(std::string text);
 // The reason is cut to what a control frame holds.
 std::string EncodeClose(uint16_t code, std::string_view reason);
 

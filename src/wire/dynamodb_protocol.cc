@@ -70,6 +70,7 @@ HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
   exchange->request_id = NewRequestId();
   exchange->operation = Metrics::kNoOperation;
   exchange->error.reset();
+  exchange->waits = false;
   HttpResponse& response = exchange->response();
   response.headers.append("x-amzn-RequestId: ").append(exchange->request_id).append("\r\n");
 
@@ -134,6 +135,7 @@ HttpHandler::Handled DynamoDbProtocol::HandleGet(Exchange* exchange) {
     bool submitted = pool_->Submit([this, exchange] {
       exchange->response().content_type = "text/plain; version=0.0.4";
       exchange->response().body = metrics_.Render(engine_);
+      if (options_.more_metrics) exchange->response().body += options_.more_metrics();
       exchange->Finish();
     });
     if (submitted) return Handled::kPending;
@@ -340,7 +342,8 @@ void DynamoDbProtocol::Answered(Exchange* exchange, size_t received_bytes, size_
   int64_t micros = base::SteadyMicros() - exchange->started_micros;
   const ErrorCode* error = exchange->error ? &*exchange->error : nullptr;
   metrics_.CountRequest(exchange->operation, micros, error);
-  bool slow = options_.slow_request_millis >= 0 && micros >= options_.slow_request_millis * 1000;
+  bool slow =
+      !exchange->waits && options_.slow_request_millis >= 0 && micros >= options_.slow_request_millis * 1000;
   if (slow) {
     HF_LOG(*log_, kWarning, "slow request", {"id", exchange->request_id},
            {"operation", metrics_.name(exchange->operation)}, {"millis", micros / 1000},

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,6 +38,8 @@ struct ProtocolOptions {
   size_t body_bytes_max = 16 << 20;
   // The name of a store elsewhere, when this server has none of its own: operations are refused.
   std::string fronts;
+  // What /metrics shows besides the server's own, in Prometheus' text form. Empty: nothing.
+  std::function<std::string()> more_metrics;
 };
 
 class DynamoDbProtocol final : public HttpHandler {

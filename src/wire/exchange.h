@@ -43,12 +43,15 @@ class Exchange : public engine::DurabilityWaiter {
   HttpResponse& response() { return response_; }
   // From any thread, once, after the handler returned kPending.
   virtual void Finish() = 0;
+  // The client has gone, or will send nothing more: most likely nobody reads the answer. From any thread.
+  virtual bool abandoned() const = 0;
 
   // For the handler's own use: what it must remember until the answer is out.
   std::string request_id;
   size_t operation = static_cast<size_t>(-1);
   int64_t started_micros = 0;
   std::optional<ErrorCode> error;
+  bool waits = false;  // for something to happen: how long it takes says nothing about the server
 
  protected:
   HttpResponse response_;

@@ -126,6 +126,7 @@ class Connection final : public Exchange {
 
   const HttpRequest& request() const override { return parser_.request(); }
   void Finish() override;
+  bool abandoned() const override { return abandoned_.load(std::memory_order_relaxed); }
   void Done(const Status& durable) override {
     shared_->handler->Durable(this, durable);
     Finish();
@@ -191,6 +192,7 @@ class Connection final : public Exchange {
   bool closing_ = false;    // after out_ has been sent
   bool lingers_ = false;    // and after the client has noticed
   bool shut_down_ = false;
+  std::atomic<bool> abandoned_{false};
   size_t linger_bytes_ = 0;
   int64_t active_micros_;  // last sign of life
   int64_t request_began_micros_ = 0;
@@ -274,6 +276,7 @@ void Connection::Close() {
   if (fd_ < 0) return;
   ::close(fd_);
   fd_ = -1;
+  abandoned_ = true;
   EndChannel();
   if (!busy_) loop_->Remove(this);
 }
@@ -284,6 +287,7 @@ void Connection::Finish() {
 
 void Connection::OnEvents(uint32_t events) {
   if (closed()) return;
+  if ((events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0) abandoned_ = true;
   if ((events & (EPOLLERR | EPOLLHUP)) != 0 && (events & EPOLLIN) == 0) return Close();
   if ((events & (EPOLLIN | EPOLLRDHUP)) != 0) readable_ = true;
   Drive();
@@ -835,7 +839,9 @@ class EpollServer final : public HttpServer {
     for (auto& loop : loops_) loop->Start();
   }
 
-  ~EpollServer() override {
+  ~EpollServer() override { Stop(); }
+
+  void Stop() override {
     for (auto& loop : loops_) loop->Stop();
   }
 

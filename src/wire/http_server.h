@@ -49,6 +49,8 @@ class HttpServer {
   // Accepts no more connections, lets requests under way finish, and closes, WebSockets with 1001. Returns
   // when all are closed or the time is over.
   virtual void Drain(int64_t millis) = 0;
+  // Ends the I/O threads. Whoever has an exchange may still finish it, and must, before the server goes.
+  virtual void Stop() = 0;
   virtual size_t connections() const = 0;
 };
 

@@ -1,12 +1,12 @@
 #include "wire/rest.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/refusal.h"
+#include "wire/agents.h"
 #include "wire/caller.h"
 #include "wire/compression.h"
 #include "wire/request_id.h"
@@ -19,14 +19,47 @@ using model::Refuse;
 constexpr std::string_view kJson = "application/json";
 
 // A route is its method and its path, and counted under this name. What is in braces stands for any segment:
-// {model} for a model, every other for Call::name. The first that fits is taken.
+// {model} for a model, every other for one of Call::names. The first that fits is taken.
 struct Route {
   std::string_view name;
   Answering answer;
 };
-constexpr std::array<Route, 12> kRoutes{{
+constexpr Route kRoutes[] = {
     {"GET /v1/models", &ListModels},
     {"POST /v1/connections/{id}", &PostToConnection},
+    {"POST /v1/sessions/{session}/events", &AppendEvent},
+    {"GET /v1/sessions/{session}/events", &ListEvents},
+    {"PUT /v1/sessions/{session}/events", &ChangeEvent},
+    {"PATCH /v1/sessions/{session}/events", &ChangeEvent},
+    {"DELETE /v1/sessions/{session}/events", &ChangeEvent},
+    {"GET /v1/sessions/{session}/events/{seq}", &GetEvent},
+    {"PUT /v1/sessions/{session}/events/{seq}", &ChangeEvent},
+    {"PATCH /v1/sessions/{session}/events/{seq}", &ChangeEvent},
+    {"DELETE /v1/sessions/{session}/events/{seq}", &ChangeEvent},
+    {"GET /v1/sessions/{session}/messages", &ListMessages},
+    {"GET /v1/sessions/{session}/effects", &ListEffects},
+    {"GET /v1/sessions/{session}/effects/{seq}/{i}", &GetEffect},
+    {"GET /v1/sessions/{session}/timers", &ListTimers},
+    {"DELETE /v1/sessions/{session}/timers", &CancelTimers},
+    {"DELETE /v1/sessions/{session}/timers/{timer}", &CancelTimers},
+    {"GET /v1/sessions/{session}/checkpoints/{seq}", &GetCheckpoint},
+    {"GET /v1/sessions/{session}", &GetSession},
+    {"DELETE /v1/sessions/{session}", &DeleteSession},
+    {"POST /v1/sessions/{session}/pause", &PauseSession},
+    {"POST /v1/sessions/{session}/resume", &ResumeSession},
+    {"POST /v1/sessions/{session}/cancel", &StopTurn},
+    {"GET /v1/agents/autonomy", &GetAutonomy},
+    {"PUT /v1/agents/autonomy", &SetAutonomy},
+    {"GET /v1/agents/{agent}/policy", &GetPolicy},
+    {"PUT /v1/agents/{agent}/policy", &PutPolicy},
+    {"GET /v1/dead-letters", &ListDeadLetters},
+    {"POST /v1/dead-letters/{id}/redrive", &Redrive},
+    {"POST /v1/work/claim", &ClaimWork},
+    {"POST /v1/work/commit", &CommitWork},
+    {"POST /v1/work/heartbeat", &Heartbeat},
+    {"POST /v1/work/release", &ReleaseWork},
+    {"GET /v1/work/ws", &OpenWorkerSocket},
+    {"GET /v1/connect", &OpenDeviceSocket},
     {"GET /v1/{model}", &DescribeModel},
     {"GET /v1/{model}/entities/{Entity}", &GetEntities},
     {"POST /v1/{model}/entities/{Entity}", &CreateEntity},
@@ -37,7 +70,7 @@ constexpr std::array<Route, 12> kRoutes{{
     {"POST /v1/{model}/commands/{name}", &RunCommand},
     {"POST /v1/{model}/transact", &RunTransaction},
     {"GET /v1/{model}/ws", &OpenSocket},
-}};
+};
 
 // A route's name taken apart.
 struct Shape {
@@ -171,6 +204,7 @@ HttpHandler::Handled Rest::Handle(Exchange* exchange) {
   exchange->request_id = NewRequestId();
   exchange->operation = Metrics::kNoOperation;
   exchange->error.reset();
+  exchange->waits = false;
   BeginResponse(*exchange, &exchange->response());
   if (!options_.hosts.Allows(request))
     return Fail(exchange, Refuse("Forbidden", std::string(HostRule::kRefusal)));
@@ -189,16 +223,34 @@ HttpHandler::Handled Rest::Handle(Exchange* exchange) {
                 Refuse("Unauthenticated", "the request needs a token: Authorization: Bearer <token>"));
   }
   bool submitted = pool_->Submit([this, exchange, matched = std::move(matched), token] {
-    if (Status answered = Answer(exchange, matched, token); !answered)
-      Fail(exchange, answered.error());
-    else
+    bool deferred = false;
+    Status answered = Answer(exchange, matched, token, &deferred);
+    if (deferred) return;
+    if (answered)
       CompressBody(CodingFor(exchange->request().Get("Accept-Encoding"), exchange->response().body),
                    &exchange->response());
+    else
+      Fail(exchange, answered.error());
     exchange->Finish();
   });
   if (submitted) return HttpHandler::Handled::kPending;
   return Fail(exchange,
               Refuse("Unavailable", "too many requests are waiting; try again", {{"retry_after", 1}}));
+}
+
+void Reply::End(const Status& answered) const {
+  rest_->End(exchange_, answered);
+}
+
+void Rest::End(Exchange* exchange, const Status& answered) const {
+  if (!answered) Fail(exchange, answered.error());
+  Coding coding = CodingFor(exchange->request().Get("Accept-Encoding"), exchange->response().body);
+  // Whoever ends a deferred answer has other things to do than to compress it.
+  bool submitted = answered && coding != Coding::kNone && pool_->Submit([exchange, coding] {
+    CompressBody(coding, &exchange->response());
+    exchange->Finish();
+  });
+  if (!submitted) exchange->Finish();
 }
 
 Rest::Matched Rest::Match(const HttpRequest& request) const {
@@ -208,7 +260,7 @@ Rest::Matched Rest::Match(const HttpRequest& request) const {
   matched.segments = *std::move(segments);
   std::string_view method = request.method == "HEAD" ? "GET" : request.method;
   std::string allowed;
-  for (size_t i = 0; i < kRoutes.size(); ++i) {
+  for (size_t i = 0; i < std::size(kRoutes); ++i) {
     if (!Fits(Shapes()[i].segments, matched.segments)) continue;
     if (Shapes()[i].method == method) {
       matched.route = i;
@@ -223,9 +275,10 @@ Rest::Matched Rest::Match(const HttpRequest& request) const {
   return matched;
 }
 
-Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view token) const {
+Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view token,
+                    bool* deferred) const {
   const HttpRequest& request = exchange->request();
-  Call call{options_, request, exchange->response()};
+  Call call{options_, request, exchange->response(), Reply(this, exchange)};
   Result<auth::Identity> identity = options_.authenticate(token);
   if (!identity && identity.error().code() == ErrorCode::kUnrecognizedClient)
     return Refuse("Unauthenticated", identity.error().message());
@@ -236,7 +289,7 @@ Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view
   for (size_t i = 0; i < shape.size(); ++i) {
     if (!shape[i].starts_with('{')) continue;
     if (shape[i] != "{model}") {
-      call.name = matched.segments[i];
+      call.names.push_back(matched.segments[i]);
       continue;
     }
     HF_TRY(call.application, ApplicationNamed(options_, matched.segments[i]));
@@ -245,7 +298,9 @@ Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view
   std::string plain;
   HF_TRY(call.query, Query::Parse(request.query));
   HF_TRY(call.body, DecodeBody(request, options_.body_bytes_max, &plain));
-  return kRoutes[*matched.route].answer(&call);
+  Status answered = kRoutes[*matched.route].answer(&call);
+  *deferred = call.deferred;
+  return answered;
 }
 
 HttpHandler::Handled Rest::Fail(Exchange* exchange, const Error& error) const {
@@ -253,22 +308,16 @@ HttpHandler::Handled Rest::Fail(Exchange* exchange, const Error& error) const {
   const Refusal& refusal = refused.detail()->refusal;
   HttpResponse& response = exchange->response();
   BeginResponse(*exchange, &response);
-  response.status = refusal.http_status;
-  bool internal = refusal.http_status == 500;
+  std::string id = "\"requestId\":";
+  json::AppendString(exchange->request_id, &id);
+  response.body.push_back('{');
+  response.status = AppendRefusal(refused, id + ",", &response.body);
+  response.body.push_back('}');
+  bool internal = response.status == 500;
   if (internal) {
     HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id}, {"error", refused.ToString()});
   }
   exchange->error = internal ? ErrorCode::kInternal : ErrorCode::kRefused;
-  response.body.append("{\"error\":");
-  json::AppendString(refusal.name, &response.body);
-  response.body.append(",\"message\":");
-  json::AppendString(internal ? "Internal server error" : std::string_view(refused.message()),
-                     &response.body);
-  response.body.append(",\"requestId\":");
-  json::AppendString(exchange->request_id, &response.body);
-  response.body.append(",\"details\":");
-  json::AppendPlainItem(value::MapView(Item(internal ? AttributeMap() : refusal.details)), &response.body);
-  response.body.push_back('}');
 
   auto header = [&](std::string_view name, const char* detail) {
     auto at = refusal.details.find(detail);

@@ -34,10 +34,13 @@ class Rest {
   HttpHandler::Handled Handle(Exchange* exchange);
 
  private:
+  friend class Reply;
   struct Matched;
   Matched Match(const HttpRequest& request) const;
-  // On the pool: everything after the bearer was found to bring a token.
-  Status Answer(Exchange* exchange, const Matched& matched, std::string_view token) const;
+  // On the pool: everything after the bearer was found to bring a token. `*deferred`: the answer is still to
+  // come, and the exchange is no longer ours.
+  Status Answer(Exchange* exchange, const Matched& matched, std::string_view token, bool* deferred) const;
+  void End(Exchange* exchange, const Status& answered) const;
   HttpHandler::Handled Fail(Exchange* exchange, const Error& error) const;
 
   const RestOptions options_;

@@ -60,6 +60,18 @@ class RecordWriter {
 
 }  // namespace
 
+int AppendRefusal(const Error& refused, std::string_view more, std::string* out) {
+  const Refusal& refusal = refused.detail()->refusal;
+  bool internal = refusal.http_status == 500;
+  out->append("\"error\":");
+  json::AppendString(refusal.name, out);
+  out->append(",\"message\":");
+  json::AppendString(internal ? "Internal server error" : std::string_view(refused.message()), out);
+  out->append(",").append(more).append("\"details\":");
+  json::AppendPlainItem(value::MapView(Item(internal ? AttributeMap() : refusal.details)), out);
+  return refusal.http_status;
+}
+
 Result<Item> ReadBody(const Call& call) {
   if (call.body.empty()) return Item();
   Result<Item> body = json::ReadPlainItem(call.body);

@@ -18,6 +18,9 @@
 
 namespace holdfast::wire {
 
+class Agents;
+class Rest;
+
 // Something that is there to be read as it stands.
 struct Document {
   std::string_view content_type;  // static text
@@ -29,6 +32,7 @@ struct Document {
 
 struct RestOptions {
   std::vector<Application*> applications;
+  Agents* agents = nullptr;  // null: there are none
   // Fails with kUnrecognizedClient for a token that is not to be believed. May block.
   std::function<Result<auth::Identity>(std::string_view jwt)> authenticate;
   // Sends a text to an open connection; false when there is no such connection. Empty: there are none.
@@ -46,12 +50,29 @@ struct RestOptions {
   size_t body_bytes_max = 16 << 20;
 };
 
+// An answer that is given after its route has returned. Whoever takes it ends it once, from any thread, and
+// touches nothing of the request after that.
+class Reply {
+ public:
+  Reply(const Rest* rest, Exchange* exchange) : rest_(rest), exchange_(exchange) {}
+  Exchange& exchange() const { return *exchange_; }
+  std::string* body() const { return &exchange_->response().body; }
+  // Sends the response as it is now, or the refusal.
+  void End(const Status& answered) const;
+
+ private:
+  const Rest* rest_;
+  Exchange* exchange_;
+};
+
 struct Call {
   const RestOptions& options;
   const HttpRequest& request;
   HttpResponse& response;
+  const Reply reply;
+  bool deferred = false;
   auth::Identity identity;
-  std::string name;  // of the entity, pattern, command or connection
+  std::vector<std::string> names;  // what the route's braces stand for in order, {model} aside
   Query query;
   std::string_view body;  // as sent, out of its compression
   // Of the routes that name a model.
@@ -59,9 +80,15 @@ struct Call {
   Caller caller;
 
   const model::Model& model() const { return application->model(); }
+  const std::string& name() const { return names[0]; }
+  // The route answers later: after this it returns Ok.
+  Reply Defer() {
+    deferred = true;
+    return reply;
+  }
 };
 
-// What a route does: it fills the response, or says why not.
+// What a route does: it fills the response, defers that, or says why not.
 using Answering = Status (*)(Call* call);
 
 // rest_models.cc
@@ -81,6 +108,11 @@ Status RunTransaction(Call* call);
 Status PostToConnection(Call* call);
 // rest_socket.cc
 Status OpenSocket(Call* call);
+// Refuses what is no proper handshake.
+Status CheckSocket(const HttpRequest& request);
+// Makes a WebSocket of a request that was checked.
+void AcceptSocket(const HttpRequest& request, std::shared_ptr<ChannelHandler> handler,
+                  HttpResponse* response);
 
 // --- reading ---
 
@@ -97,6 +129,10 @@ Result<PageRequest> TakePage(Query* query);
 Result<RunOptions> ReadRunOptions(const HttpRequest& request);
 
 // --- answering ---
+
+// "error":…,"message":…,<more>"details":{…}, as every refusal is told: of what is our own fault, no more than
+// that. Returns the status. Requires: an error from model::FromStore.
+int AppendRefusal(const Error& refused, std::string_view more, std::string* out);
 
 void AppendRecord(const Record& record, std::string* out);
 // {"items":[…],"count":n,…} without the closing brace.

@@ -140,9 +140,9 @@ Result<std::vector<Entry>> ReadEntries(const Call& call) {
 }  // namespace
 
 Status RunCommand(Call* call) {
-  const model::Command* command = call->model().FindCommand(call->name);
+  const model::Command* command = call->model().FindCommand(call->name());
   if (command == nullptr || command->internal)
-    return model::Refuse("NotFound", "the model " + call->model().name + " has no command " + call->name);
+    return model::Refuse("NotFound", "the model " + call->model().name + " has no command " + call->name());
   HF_CHECK_OK(ExpectNoQuery(*call));
   HF_TRY(RunOptions options, ReadRunOptions(call->request));
   HF_TRY(Item input, ReadBody(*call, command->inputs));
@@ -191,8 +191,8 @@ Status PostToConnection(Call* call) {
   HF_TRY(Item message, ReadBody(*call));
   std::string text;
   json::AppendPlainItem(value::MapView(message), &text);
-  if (!call->options.post || !call->options.post(call->name, text))
-    return model::Refuse("Gone", "the connection " + call->name + " is closed");
+  if (!call->options.post || !call->options.post(call->name(), text))
+    return model::Refuse("Gone", "the connection " + call->name() + " is closed");
   call->response.body = "{}";
   return Ok{};
 }

@@ -11,8 +11,8 @@ namespace holdfast::wire {
 namespace {
 
 Result<const model::Entity*> EntityOf(const Call& call) {
-  if (const model::Entity* entity = call.model().FindEntity(call.name)) return entity;
-  return model::Refuse("NotFound", "the model " + call.model().name + " has no entity " + call.name);
+  if (const model::Entity* entity = call.model().FindEntity(call.name())) return entity;
+  return model::Refuse("NotFound", "the model " + call.model().name + " has no entity " + call.name());
 }
 
 // {"item":{…},"warnings":[…]}, and the version as its ETag.

@@ -19,9 +19,9 @@ void AppendPlan(const std::vector<std::string>& plan, std::string* out) {
 }  // namespace
 
 Status AskPattern(Call* call) {
-  const model::Pattern* pattern = call->model().FindPattern(call->name);
+  const model::Pattern* pattern = call->model().FindPattern(call->name());
   if (pattern == nullptr)
-    return model::Refuse("NotFound", "the model " + call->model().name + " has no pattern " + call->name);
+    return model::Refuse("NotFound", "the model " + call->model().name + " has no pattern " + call->name());
   HF_TRY(PageRequest page, TakePage(&call->query));
   HF_TRY(bool explain, call->query.TakeFlag("explain"));
   if (pattern->writes() && !explain) {

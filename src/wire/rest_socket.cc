@@ -6,18 +6,28 @@
 
 namespace holdfast::wire {
 
-Status OpenSocket(Call* call) {
-  constexpr std::string_view kProtocol = "holdfast";
-  if (!call->options.open) return model::Refuse("NotFound", "this server opens no WebSockets");
-  if (int refused = CheckHandshake(call->request); refused == 426)
+Status CheckSocket(const HttpRequest& request) {
+  int refused = CheckHandshake(request);
+  if (refused == 0) return Ok{};
+  if (refused == 426)
     return model::Refuse("UpgradeRequired", "this is a WebSocket: ask for an upgrade, version 13");
-  else if (refused != 0)
-    return model::RefuseField("Sec-WebSocket-Key", "is no proper handshake");
+  return model::RefuseField("Sec-WebSocket-Key", "is no proper handshake");
+}
+
+void AcceptSocket(const HttpRequest& request, std::shared_ptr<ChannelHandler> handler,
+                  HttpResponse* response) {
+  constexpr std::string_view kProtocol = "holdfast";
+  bool offered = request.Get("Sec-WebSocket-Protocol").find(kProtocol) != std::string_view::npos;
+  response->content_type = {};
+  AcceptChannel(request, offered ? kProtocol : std::string_view(), std::move(handler), response);
+}
+
+Status OpenSocket(Call* call) {
+  if (!call->options.open) return model::Refuse("NotFound", "this server opens no WebSockets");
+  HF_CHECK_OK(CheckSocket(call->request));
   HF_TRY(std::shared_ptr<ChannelHandler> handler,
          call->options.open(call->application, call->caller, call->identity));
-  bool offered = call->request.Get("Sec-WebSocket-Protocol").find(kProtocol) != std::string_view::npos;
-  call->response.content_type = {};
-  AcceptChannel(call->request, offered ? kProtocol : std::string_view(), std::move(handler), &call->response);
+  AcceptSocket(call->request, std::move(handler), &call->response);
   return Ok{};
 }
 

@@ -1,8 +1,5 @@
 #include "wire/sockets.h"
 
-#include <chrono>
-
-#include "base/clock.h"
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/model.h"
@@ -32,7 +29,7 @@ class Sockets::Connection final : public ChannelHandler {
   }
 
   void OnOpen(std::shared_ptr<Channel> channel) override {
-    sockets_->CloseAt(expires_at_, channel);
+    sockets_->expiry_->CloseAt(expires_at_, channel);
     session_->OnOpen(std::move(channel));
     sockets_->Emit(application_->model(), first_);
   }
@@ -54,42 +51,10 @@ class Sockets::Connection final : public ChannelHandler {
   bool closed_ = false;
 };
 
-Sockets::Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, const base::Log* log)
-    : pool_(pool), log_(log) {
+Sockets::Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, Expiry* expiry,
+                 const base::Log* log)
+    : pool_(pool), expiry_(expiry), log_(log) {
   for (const ModelPtr& model : models) hubs_.emplace(model->name, std::make_unique<Hub>(model, store, log));
-  closer_ = std::thread([this] { CloseExpired(); });
-}
-
-Sockets::~Sockets() {
-  {
-    base::MutexLock lock(&mu_);
-    stop_ = true;
-    changed_.NotifyAll();
-  }
-  closer_.join();
-}
-
-void Sockets::CloseAt(int64_t seconds, std::weak_ptr<Channel> channel) {
-  constexpr size_t kTidyFrom = 1024;
-  base::MutexLock lock(&mu_);
-  if (expiring_.size() >= kTidyFrom)
-    std::erase_if(expiring_, [](const auto& one) { return one.second.expired(); });
-  expiring_.emplace(seconds, std::move(channel));
-}
-
-// Looks once a second, as finely as tokens say when they end.
-void Sockets::CloseExpired() {
-  constexpr uint16_t kPolicyViolation = 1008;
-  base::SystemClock clock;
-  base::MutexLock lock(&mu_);
-  while (!stop_) {
-    while (!expiring_.empty() && expiring_.begin()->first <= clock.NowSeconds()) {
-      if (auto channel = expiring_.begin()->second.lock())
-        channel->Close(kPolicyViolation, "the token has expired");
-      expiring_.erase(expiring_.begin());
-    }
-    changed_.WaitUntil(&mu_, std::chrono::steady_clock::now() + std::chrono::seconds(1));
-  }
 }
 
 Hub* Sockets::HubOf(const model::Model& model) const {

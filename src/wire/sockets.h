@@ -14,14 +14,13 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/random.h"
 #include "holdfast/model.h"
 #include "wire/channel.h"
+#include "wire/expiry.h"
 #include "wire/feed.h"
 #include "wire/worker_pool.h"
 
@@ -30,8 +29,8 @@ namespace holdfast::wire {
 class Sockets {
  public:
   // All must outlive it, and it the server whose connections it serves.
-  Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, const base::Log* log);
-  ~Sockets();
+  Sockets(const std::vector<ModelPtr>& models, Store* store, WorkerPool* pool, Expiry* expiry,
+          const base::Log* log);
 
   // What talks over a connection of this caller, which is closed when its token ends, in seconds since 1970.
   // Blocks. `may_read` is asked for entities.
@@ -51,22 +50,15 @@ class Sockets {
   class Connection;
 
   Hub* HubOf(const model::Model& model) const;
-  void CloseAt(int64_t seconds, std::weak_ptr<Channel> channel);
-  void CloseExpired();
   // Runs a command in the name of a connection that is gone.
   void Disconnect(Application* application, const std::string& connection_id);
 
   WorkerPool* const pool_;
+  Expiry* const expiry_;
   const base::Log* const log_;
   std::atomic<bool> pooled_{true};
   base::Random random_;
   std::map<std::string, std::unique_ptr<Hub>> hubs_;  // by model
-
-  base::Mutex mu_;
-  base::CondVar changed_;
-  std::multimap<int64_t, std::weak_ptr<Channel>> expiring_ HF_GUARDED_BY(mu_);  // by second
-  bool stop_ HF_GUARDED_BY(mu_) = false;
-  std::thread closer_;
 };
 
 }  // namespace holdfast::wire

@@ -15,11 +15,14 @@ using net::Frame;
 using net::FrameParser;
 using net::kCloseGoingAway;
 using net::kCloseNormal;
+using net::kClosePolicy;
 using net::kCloseProtocolError;
 using net::kCloseTryLater;
 using net::kCloseUnsupported;
+using net::kFrameRoom;
 using net::kMessageBytesMax;
 using net::Opcode;
+using net::TakeTextFrame;
 using net::TextFrame;
 
 // True when the request asks for a WebSocket at all: whether rightly is for CheckHandshake to say.

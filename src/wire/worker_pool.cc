@@ -8,18 +8,21 @@ WorkerPool::WorkerPool(int threads, size_t queue_max) : queue_max_(queue_max) {
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
 }
 
-WorkerPool::~WorkerPool() {
+void WorkerPool::Stop() {
   {
     base::MutexLock lock(&mu_);
     stop_ = true;
     for (Idle* idle : idle_) idle->woken.NotifyOne();
+    idle_.clear();  // they are their threads' own
   }
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
 }
 
 bool WorkerPool::Submit(std::function<void()> task) {
   base::MutexLock lock(&mu_);
-  if (queue_.size() >= queue_max_) return false;
+  if (stop_ || queue_.size() >= queue_max_) return false;
   queue_.push_back(std::move(task));
   if (idle_.empty()) return true;
   Idle* next = idle_.back();

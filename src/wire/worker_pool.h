@@ -19,10 +19,11 @@ namespace holdfast::wire {
 class WorkerPool {
  public:
   WorkerPool(int threads, size_t queue_max);
-  // Runs what is queued, then stops.
-  ~WorkerPool();
+  ~WorkerPool() { Stop(); }
+  // Runs what is queued, then takes nothing more.
+  void Stop();
 
-  // Returns false when the queue is full.
+  // Returns false when the queue is full, or the pool has stopped.
   bool Submit(std::function<void()> task);
 
  private:

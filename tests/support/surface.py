@@ -68,8 +68,11 @@ class Caller:
     def connect(self, model, origin=None):
         return Socket(f"ws://127.0.0.1:{self.port}/v1/{model}/ws", self.token, origin)
 
+    def open(self, path):
+        return Talk(f"ws://127.0.0.1:{self.port}{path}", self.token)
 
-class Socket:
+
+class Talk:
     """A WebSocket; what arrives while something else is waited for is kept."""
 
     def __init__(self, url, token, origin=None):
@@ -77,7 +80,6 @@ class Socket:
             url, timeout=20, subprotocols=["holdfast", f"bearer.{token}"], origin=origin, suppress_origin=origin is None
         )
         self.kept = []
-        self.connection_id = self.wait(type="hello")["connectionId"]
 
     def send(self, **message):
         self.socket.send(json.dumps(message))
@@ -94,12 +96,20 @@ class Socket:
                 return message
             self.kept.append(message)
 
+    def close(self):
+        self.socket.close()
+
+
+class Socket(Talk):
+    """A WebSocket of a model."""
+
+    def __init__(self, url, token, origin=None):
+        super().__init__(url, token, origin)
+        self.connection_id = self.wait(type="hello")["connectionId"]
+
     def subscribe(self, id, **what):
         self.send(type="subscribe", id=id, **what)
         return self.wait(type="subscribed", id=id).get("cursor")
-
-    def close(self):
-        self.socket.close()
 
 
 class Surface:

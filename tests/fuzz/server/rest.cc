@@ -27,6 +27,7 @@ class Asked final : public wire::Exchange {
   const wire::HttpRequest& request() const override { return parser_.request(); }
   void Done(const Status&) override {}
   void Finish() override { finished_.set_value(); }
+  bool abandoned() const override { return false; }
   void Wait() { finished_.get_future().wait(); }
 
  private:

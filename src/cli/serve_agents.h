@@ -1,0 +1,60 @@
+// The agent runtime of a server: its flags, and when it starts.
+//
+// It starts with the server where its table is there already, so that timers go on; elsewhere with the first
+// request for it, so that who never asks for agents has no table of theirs.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/runtime.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "holdfast/result.h"
+#include "holdfast/store.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace holdfast::cli {
+
+struct AgentFlags {
+  bool on = true;
+  std::vector<std::string> webhook_hosts;  // HOST or HOST=ADDRESS,ADDRESS
+  std::string webhook_secret_file;
+  int64_t retention_days = 0;
+};
+void AddAgentFlags(CLI::App* app, AgentFlags* flags);
+
+// With what the environment says (AUTONOMY_ENABLED). `shared`: other programs may use the same tables.
+Result<agent::RuntimeOptions> RuntimeOptionsOf(const AgentFlags& flags, bool shared);
+
+// Thread-safe.
+class AgentRuntime {
+ public:
+  // `store` and `log` must outlive it.
+  AgentRuntime(Store* store, agent::RuntimeOptions options, const base::Log* log)
+      : store_(store), log_(log), options_(std::move(options)) {}
+
+  // Starts it when there is something to go on with. What stands in the way is a warning in the log: the next
+  // request tries again.
+  void Resume();
+  // Starts it when it was not yet. May block.
+  Result<agent::Runtime*> Get();
+  // Empty while there is none.
+  std::string Metrics();
+  // Drops what is unfinished. Requires: nobody uses it any more.
+  void Stop();
+
+ private:
+  Store* const store_;
+  const base::Log* const log_;
+  const agent::RuntimeOptions options_;
+
+  base::Mutex mu_;
+  std::unique_ptr<agent::Runtime> runtime_ HF_GUARDED_BY(mu_);
+};
+
+}  // namespace holdfast::cli
