@@ -1,7 +1,9 @@
-"""A holdfast with its agent runtime, and those who use it."""
+"""A server with an agent runtime, those who use it, and sessions on it that no other test has."""
 import itertools
 
 import pytest
+from agents import Agents
+from receiver import Receiver
 from surface import Surface
 
 
@@ -34,3 +36,29 @@ def agent():
 @pytest.fixture
 def key(agent):
     return f"ann:{agent}:t1"
+
+
+@pytest.fixture(scope="module")
+def agents(tmp_path_factory):
+    agents = Agents(tmp_path_factory.mktemp("agents") / "data")
+    yield agents
+    assert agents.server.stop() == 0
+
+
+@pytest.fixture
+def session(agents):
+    return agents.session()
+
+
+@pytest.fixture
+def switch(agents):
+    """Turns autonomy off and on; on again afterwards."""
+    yield agents.autonomy
+    agents.autonomy(True)
+
+
+@pytest.fixture
+def receiver():
+    receiver = Receiver()
+    yield receiver
+    receiver.close()

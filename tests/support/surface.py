@@ -69,10 +69,9 @@ class Caller:
         return Socket(f"ws://127.0.0.1:{self.port}/v1/{model}/ws", self.token, origin)
 
     def open(self, path):
-        return Talk(f"ws://127.0.0.1:{self.port}{path}", self.token)
+        return Frames(f"ws://127.0.0.1:{self.port}{path}", self.token)
 
-
-class Talk:
+class Frames:
     """A WebSocket; what arrives while something else is waited for is kept."""
 
     def __init__(self, url, token, origin=None):
@@ -100,8 +99,8 @@ class Talk:
         self.socket.close()
 
 
-class Socket(Talk):
-    """A WebSocket of a model."""
+class Socket(Frames):
+    """The feed of a model."""
 
     def __init__(self, url, token, origin=None):
         super().__init__(url, token, origin)
