@@ -25,6 +25,7 @@ import targets  # noqa: E402
 
 PARTS = ["talk", "timers", "restart", "memory"]
 TIMERS, TIMERS_PER_COMMIT = 200, 24
+WARM_SECONDS = 1  # of a client, before it measures
 NODE = {**os.environ, "NODE_PATH": str(targets.PEERS / "node_modules")}
 
 
@@ -35,6 +36,10 @@ def say(*words):
 def spawn(words, **more):
     return subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
                             env=NODE, **more)
+
+
+def flags(given):
+    return [word for flag, value in given.items() for word in (f"--{flag}", value)]
 
 
 def finish(process):
@@ -58,10 +63,9 @@ class Contestant:
             self.agent.wait()
         self.store.close()
 
-    def client(self, **flags):
-        words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
+    def client(self, **given):
         return spawn(["node", HERE / "load" / "client.cjs", "--server", f"ws://127.0.0.1:{self.port}", "--token", self.token,
-                      *words])
+                      *flags(given)])
 
     def start_node(self, *words):
         self.agent = spawn(["node", *words])
@@ -72,7 +76,7 @@ class Contestant:
         self.start()
         before, cpu_before, agent_before = self.counts(), self.cpu_seconds(), self.agent_seconds()
         run = finish(self.client(sessions=sessions, seconds=seconds))
-        events = run.get("total", run["events"])
+        events = run.get("total") or run["events"] * (run["seconds"] + WARM_SECONDS) / run["seconds"]
         run["store_cpu"] = (self.cpu_seconds() - cpu_before) * 1e6 / events
         run["agent_cpu"] = (self.agent_seconds() - agent_before) * 1e6 / events
         self.stop()
@@ -97,7 +101,7 @@ class Postgres(Contestant):
 
     def fill(self, sessions):
         """One event, its checkpoint and its message in each."""
-        key = "'bench:echo:fill-' || i"
+        key = "'load:echo:fill-' || i"
         state = json.dumps({"turns": 1, "memory": "m" * 1000})
         for table, columns, values in (
                 ("events", "id, session_key, seq, type, payload",
@@ -123,7 +127,7 @@ class Postgres(Contestant):
 class Holdfast(Contestant):
     def __init__(self):
         directory = tempfile.mkdtemp(prefix="holdfast-bench-")
-        token = lambda role: subprocess.run([targets.HOLDFAST, "token", "--data", directory, "--subject", "bench", "--role", role],
+        token = lambda role: subprocess.run([targets.HOLDFAST, "token", "--data", directory, "--subject", "load", "--role", role],
                                             check=True, capture_output=True, text=True).stdout.strip()
         self.token, self.worker_token = token("user"), token("worker")
         self.store = targets.Target("holdfast", directory)
@@ -151,16 +155,14 @@ class Holdfast(Contestant):
 class Native(Holdfast):
     """The same server; worker and client are C++."""
 
-    def program(self, **flags):
-        words = [word for flag, value in flags.items() for word in (f"--{flag}", value)]
-        return spawn([OPTIONS.native, "--server", f"http://127.0.0.1:{self.port}", "--token", self.token, "--worker-token",
-                      self.worker_token, *words])
+    def program(self, mode, token, **given):
+        return spawn([OPTIONS.native, "--server", f"http://127.0.0.1:{self.port}", "--mode", mode, "--token", token, *flags(given)])
 
     def start(self):
-        self.agent = self.program(mode="worker")
+        self.agent = self.program("worker", self.worker_token, seconds=0)
 
-    def client(self, **flags):
-        return self.program(mode="client", **flags)
+    def client(self, **given):
+        return self.program("client", self.token, warmup=WARM_SECONDS, **given)
 
 
 CONTESTANTS = {
@@ -275,11 +277,13 @@ def memory():
         contestant.store.terminate()
         begun = contestant.store.start()
         started = contestant.store.resident_megabytes()
+        storage = sum(contestant.store.metric(f"holdfast_storage_{what}_bytes") for what in ("memory", "cache")) / 2**20
     finally:
         contestant.close()
     return [f"## Memory of {sessions * TIMERS_PER_COMMIT:,} timers that are due in an hour", "",
             f"The server takes {idle:,.0f} MB when idle, {filled:,.0f} MB after they were set (the storage's own buffers and caches are in",
-            f"that), and {started:,.0f} MB after a restart ({begun:.2f} s): {started - idle:,.0f} MB over idle."]
+            f"that), and {started:,.0f} MB after a restart ({begun:.2f} s): {started - idle:,.0f} MB over idle, {storage:,.0f} MB of them the",
+            "storage's buffers and cache."]
 
 
 def main():
@@ -306,9 +310,9 @@ def main():
         say(f"no {OPTIONS.native}: the C++ worker and client are left out")
         names = [name for name in names if CONTESTANTS[name] is not Native]
     with_node = [name for name in names if CONTESTANTS[name] is not Native]
-    flags = " ".join(sys.argv[1:])
+    words = " ".join(sys.argv[1:])
     sections = [["# The agent runtime beside the same design on PostgreSQL", "",
-                 f"{targets.machine()}. `bench/agent/run.py{' ' if flags else ''}{flags}`. Every commit is synced by all. Clients and",
+                 f"{targets.machine()}. `bench/agent/run.py{' ' if words else ''}{words}`. Every commit is synced by all. Clients and",
                  "workers share the machine with the servers."]]
     if "talk" in parts:
         sections.append(talk(names))

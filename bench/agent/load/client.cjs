@@ -16,7 +16,7 @@ const ACKNOWLEDGE_MS = 100, WARM_SECONDS = 1, KNOCK_SECONDS = 120;
 const text = (fallback) => ({ type: "string", default: fallback });
 const { values: flags } = parseArgs({ options: {
   server: text("ws://127.0.0.1:8000"), token: text(""), sessions: text("1"), seconds: text("5"), workload: text("talk"),
-  tenant: text("bench"), name: text("") } });
+  tenant: text("load"), name: text("") } });
 const run = Date.now().toString(36);
 
 // One device of a session, which keeps a cursor and acknowledges what it has, where messages have numbers.
@@ -115,6 +115,11 @@ async function first() {
   const words = `Are you there, ${run}?`;
   for (const end = now() + KNOCK_SECONDS * 1000; now() < end;) {
     const session = new Session(flags.name);
+    const accepted = new Promise((resolve) => (session.accepted = () => resolve(now())));
+    // Older answers may come again first.
+    const answered = new Promise((resolve) => {
+      session.message = (frame) => frame.content.endsWith(words) && resolve(now());
+    });
     try {
       await session.connect();
     } catch {
@@ -122,10 +127,6 @@ async function first() {
       continue;
     }
     const connected = now();
-    const accepted = new Promise((resolve) => (session.accepted = () => resolve(now())));
-    const answered = new Promise((resolve) => {
-      session.message = (frame) => frame.content.endsWith(words) && resolve(now());
-    });
     session.say(words);
     return { connected, accepted: await accepted, answered: await answered };
   }

@@ -11,7 +11,7 @@ const LOOPS = 64;
 
 const text = { type: "string" };
 const { values: flags } = parseArgs({ options: {
-  server: text, token: text, "worker-token": text, sessions: text, text, tenant: { type: "string", default: "bench" } } });
+  server: text, token: text, "worker-token": text, sessions: text, text, tenant: { type: "string", default: "load" } } });
 const count = Number(flags.sessions);
 const body = JSON.stringify({ type: "user_message", payload: { text: flags.text } });
 const options = {
