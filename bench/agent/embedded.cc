@@ -78,7 +78,7 @@ class User final : public DeviceSink, public std::enable_shared_from_this<User> 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
   Options options;
-  options.directory = argv[1];
+  options.directory = std::string(argv[1]) == "memory" ? "" : argv[1];
   auto database = Database::Open(options);
   if (!database) return std::printf("%s\n", database.error().ToString().c_str()), 1;
   auto store = EmbeddedStore(database->get());

@@ -9,7 +9,7 @@ namespace holdfast::agent {
 namespace {
 
 constexpr int64_t kUnackedMax = 256;       // messages told and not yet acknowledged
-constexpr int64_t kAckMillis = 100;        // at most one write of a cursor in this time
+constexpr int64_t kAckMillis = 500;        // at most one write of a cursor in this time
 constexpr int64_t kSilentMillis = 30'000;  // a device that acknowledges nothing for so long is dead
 constexpr int64_t kPageMessages = 64;
 
