@@ -105,7 +105,6 @@ TEST(FrameWriter, LengthsAreAsShortAsTheyCanBe) {
   EXPECT_EQ(EncodeClose(kCloseNoCode, "").size(), 2u);
 }
 
-// The example of RFC 6455, whose text is longer than the mask and no multiple of it.
 // Written in place it must be the same frame, whatever the width of its length.
 TEST(FrameWriter, TextsAreFramedInPlaceAlike) {
   for (size_t size : {0, 1, 125, 126, 65'535, 65'536}) {
@@ -114,6 +113,7 @@ TEST(FrameWriter, TextsAreFramedInPlaceAlike) {
   }
 }
 
+// The example of RFC 6455, whose text is longer than the mask and no multiple of it.
 TEST(FrameWriter, FramesOfAClientAreMasked) {
   uint32_t mask = 0;
   std::memcpy(&mask, "\x37\xfa\x21\x3d", 4);
