@@ -276,34 +276,33 @@ test("stop finishes what it has, and takes nothing more", async (t) => {
 test("over plain requests: claims, commits again after a lost answer, beats", async (t) => {
   const { handler, taken } = held();
   const { request, worker } = await start(t, handler, { transport: "http", credit: 1, leaseMs: 600 });
-  const claim = await request();
-  const { req, ...asked } = claim.body;
-  assert.equal(claim.path, "/v1/work/claim");
-  assert.deepEqual(asked, { worker: "w1", agents: ["guide"], max: 1, lease_ms: 600, wait_ms: 20_000 });
-  claim.cut();
-  const again = await request();
-  assert.deepEqual(again.body, claim.body);
-  again.answer(200, { work: [work(1, "a")] });
-  const { turn, resolve } = await taken();
-  const beat = await request();
-  assert.deepEqual([beat.path, beat.body], ["/v1/work/heartbeat", { leases: [{ session, epoch: 4 }] }]);
-  beat.answer(200, { ok: [], lost: [], cancel: [{ session, epoch: 4, reason: "user_message" }] });
-  await eventually(() => turn.cancelled === "user_message");
-  resolve({ n: 1 });
-  const committing = async () => {
+  // The next request of a kind; heartbeats come when they come.
+  const asked = async (what) => {
     for (let next = await request(); ; next = await request()) {
-      if (next.path === "/v1/work/commit") return next;
+      if (next.path === `/v1/work/${what}`) return next;
+      assert.equal(next.path, "/v1/work/heartbeat");
       next.answer(200, { ok: [], lost: [] });
     }
   };
-  const commit = await committing();
+  const claim = await asked("claim");
+  const { req, ...claimed } = claim.body;
+  assert.deepEqual(claimed, { worker: "w1", agents: ["guide"], max: 1, lease_ms: 600, wait_ms: 20_000 });
+  claim.cut();
+  const again = await asked("claim");
+  assert.deepEqual(again.body, claim.body);
+  again.answer(200, { work: [work(1, "a")] });
+  const { turn, resolve } = await taken();
+  const beat = await asked("heartbeat");
+  assert.deepEqual(beat.body, { leases: [{ session, epoch: 4 }] });
+  beat.answer(200, { ok: [], lost: [], cancel: [{ session, epoch: 4, reason: "user_message" }] });
+  await eventually(() => turn.cancelled === "user_message");
+  resolve({ n: 1 });
+  const commit = await asked("commit");
   commit.cut();
-  const resent = await committing();
+  const resent = await asked("commit");
   assert.deepEqual(resent.body, commit.body);
   resent.answer(200, { seq: 1, messages: [], suppressed: [], next: null });
   // Free again, it asks again, and by a name that no other request had.
-  const next = await request();
-  assert.equal(next.path, "/v1/work/claim");
-  assert.notEqual(next.body.req, req);
+  assert.notEqual((await asked("claim")).body.req, req);
   await worker.stop();
 });
