@@ -1,4 +1,4 @@
-// A holdfast of the release build in memory, as a process of its own that ends with this one.
+// A holdfast of the release build, as a process of its own that ends with this one.
 import { spawn } from "node:child_process";
 import { connect, createServer } from "node:net";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 export const path = (relative) => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
 export const program = path("build/release/holdfast");
 
-const freePort = () =>
+export const freePort = () =>
   new Promise((resolve) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {
       const { port } = probe.address();
@@ -31,16 +31,21 @@ export async function eventually(check, seconds = 20) {
   }
 }
 
-// serve("--flag", …) gives the endpoint of a new server.
-export async function serve(...flags) {
-  const port = await freePort();
-  const settings = ["serve", "--in-memory", "--port", String(port), "--log-level", "warning", ...flags];
-  const server = spawn(program, settings, { stdio: "ignore" });
+// launch(port, "--flag", …) gives the process of a new server that answers.
+export async function launch(port, ...flags) {
+  const server = spawn(program, ["serve", "--port", String(port), "--log-level", "warning", ...flags], { stdio: "ignore" });
   process.on("exit", () => server.kill());
   server.unref();
   await eventually(() => {
     if (server.exitCode !== null) throw new Error("holdfast ended at its start");
     return answers(port);
   });
+  return server;
+}
+
+// serve("--flag", …) gives the endpoint of a new server in memory.
+export async function serve(...flags) {
+  const port = await freePort();
+  await launch(port, "--in-memory", ...flags);
   return `http://127.0.0.1:${port}`;
 }
