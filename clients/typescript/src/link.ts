@@ -8,8 +8,9 @@ import { tokenOf, type Endpoint } from "./rest.js";
 export const backOffMs = (attempt: number): number => Math.random() * Math.min(5_000, 100 * 2 ** attempt);
 
 // A handshake that is refused this often in a row stays refused. The first may only be early: a new signing key is
-// known to the server a moment later.
+// known to the server a second later.
 const refusalsMost = 3;
+const refusalPauseMs = 500;
 
 export interface Frame {
   t: string;
@@ -77,9 +78,9 @@ export class Link {
   }
 
   /** Gives the connection up for a new one. */
-  reconnect(): void {
+  reconnect(pauseMs = 0): void {
     this.#drop();
-    if (!this.#closed) this.#timer = setTimeout(() => void this.#connect(), backOffMs(this.#attempt++));
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#connect(), pauseMs + backOffMs(this.#attempt++));
   }
 
   /** Calls that have no answer fail. */
@@ -123,7 +124,7 @@ export class Link {
     const final = this.#refusals >= refusalsMost;
     // Of an outage we tell once.
     if (final || this.#attempt === 0) this.#options.onError(why);
-    final ? this.close(why) : this.reconnect();
+    final ? this.close(why) : this.reconnect(this.#refusals > 0 ? refusalPauseMs : 0);
   }
 
   #receive(frame: Frame): void {
