@@ -44,7 +44,8 @@ Core::Async<Appended> Core::DoAppend(AppendRequest request) {
   event.id = request.id.empty() ? random_.Uuid() : std::move(request.id);
   event.type = std::move(request.type);
   event.payload = std::move(request.payload);
-  Result<Appended> appended = co_await AppendEvent(std::move(session), std::move(event), nullptr);
+  Extra none;
+  Result<Appended> appended = co_await AppendEvent(std::move(session), std::move(event), none);
   co_return appended;
 }
 

@@ -150,8 +150,8 @@ Task<Status> Core::FinishWebhook(SessionPtr session, EffectRow effect, Result<mo
     event.payload.Set("payload", ResultOf(answer->status, answer->body));
     change.Set("status", ":completed", "completed").Set("updated_at", ":at", at);
     auto ends = std::make_shared<RowChange>(std::move(change));
-    Result<Appended> appended =
-        co_await AppendEvent(session, std::move(event), [ends](Writes* writes) { writes->Add(*ends); });
+    Extra with = [ends](Writes* writes) { writes->Add(*ends); };
+    Result<Appended> appended = co_await AppendEvent(session, std::move(event), with);
     if (!appended) co_return std::move(appended).error();
     counters_.webhooks_completed.fetch_add(1, std::memory_order_relaxed);
     Drive(session);

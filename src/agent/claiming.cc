@@ -28,9 +28,21 @@ Status CheckAgents(const std::vector<std::string>& agents) {
   return Ok{};
 }
 
+// The applications' own sessions go to the applications' own workers, whatever the agents are called.
+constexpr char kSystemMark = '~';  // no agent's name has it
+
+void Mark(std::vector<std::string>* agents) {
+  for (std::string& agent : *agents) agent.insert(agent.begin(), kSystemMark);
+}
+
 }  // namespace
 
 // --- who gets what ---
+
+std::string Core::QueueOf(std::string_view session) const {
+  std::string agent(AgentOf(session));
+  return IsSystem(session) ? kSystemMark + agent : agent;
+}
 
 bool Core::IsIdleHere(const Session& session) const {
   return session.worker != 0 && !session.in_turn && session.worker_epoch == session.head.epoch;
@@ -56,7 +68,7 @@ void Core::Dispatch(const SessionPtr& session) {
   if (!IsClaimable(*session)) return ArmLapse(session);
   if (session->ready_since == 0) session->ready_since = Now();
   // Whoever worked on it last keeps it, without a word to the store, while its lease has some time to live.
-  if (IsIdleHere(*session) && head.lease_until - Now() > session->lease_millis / 3) {
+  if (IsIdleHere(*session) && head.lease_until - Now() > session->lease_millis * 2 / 3) {
     auto worker = workers_.find(session->worker);
     if (worker != workers_.end() && worker->second.in_use < worker->second.hello.credit) {
       ++worker->second.in_use;
@@ -65,7 +77,7 @@ void Core::Dispatch(const SessionPtr& session) {
       return;
     }
   }
-  std::string agent(AgentOf(session->key));
+  std::string agent = QueueOf(session->key);
   session->queued = true;
   agents_[agent].ready.push_back(session);
   Match(agent);
@@ -159,7 +171,7 @@ Task<Status> Core::Give(SessionPtr session, ConnectionId id) {
       if (!claimed) co_await PauseBefore(4);
       Dispatch(session);
     }
-    Match(std::string(AgentOf(session->key)));
+    Match(QueueOf(session->key));
     if (!claimed) co_return std::move(claimed).error();
     co_return Ok{};
   }
@@ -180,6 +192,7 @@ void Core::Claim(ClaimRequest request, Done<std::vector<Work>> done) {
 
 Core::Async<std::vector<Work>> Core::DoClaim(ClaimRequest request) {
   HF_CO_CHECK_OK(CheckAgents(request.agents));
+  if (request.system) Mark(&request.agents);
   const int64_t deadline = Now() + request.wait_millis;
   std::string owner = request.worker + "|" + (request.request.empty() ? random_.Uuid() : request.request);
   std::vector<Work> work;
@@ -374,8 +387,9 @@ Core::Async<std::shared_ptr<const Checkpoint>> Core::LoadCheckpoint(SessionPtr s
 
 ConnectionId Core::Attach(WorkerHello hello, std::shared_ptr<WorkerSink> sink) {
   ConnectionId id = ++next_connection_;
-  loop_->Post([this, id, hello = std::move(hello), sink = std::move(sink)] {
+  loop_->Post([this, id, hello = std::move(hello), sink = std::move(sink)]() mutable {
     if (stopping_) return;
+    if (hello.system) Mark(&hello.agents);
     std::vector<std::string> agents = hello.agents;
     workers_.emplace(id, Worker{id, hello, sink});
     shown_workers_ = workers_.size();
@@ -567,7 +581,7 @@ Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {
     if (!skipped) co_return std::move(skipped).error();
   }
   Dispatch(session);
-  Match(std::string(AgentOf(session->key)));
+  Match(QueueOf(session->key));
   co_return Ok{};
 }
 
@@ -596,7 +610,9 @@ Task<Status> Core::ScanReady(std::string agent, int shards) {
     AgentQueue& queue = agents_[agent];
     int shard = queue.scan_shard;
     queue.scan_shard = (queue.scan_shard + 1) % kShards;
-    Result<std::vector<Item>> rows = co_await Rows(ReadyPartition(agent, shard), {});
+    std::string_view name = agent;
+    if (name.starts_with(kSystemMark)) name.remove_prefix(1);
+    Result<std::vector<Item>> rows = co_await Rows(ReadyPartition(name, shard), {});
     if (!rows) co_return Unknown(rows.error());
     for (const Item& row : *rows) {
       Result<SessionPtr> session = Find(RowReader(row).Text("sk"));

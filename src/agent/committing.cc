@@ -256,7 +256,7 @@ void Core::Written(const SessionPtr& session, Decision* decision, bool keeps) {
   if (decision->webhooks) Drive(session);
   if (!keeps) Dispatch(session);
   if (!more) ArmTidy(session);
-  Match(std::string(AgentOf(session->key)));
+  Match(QueueOf(session->key));
 }
 
 void Core::CountRefused(const Decision& decision) {

@@ -239,6 +239,7 @@ class Core final : public Runtime {
     bool scanned = false;
     int scan_shard = 0;
   };
+  std::string QueueOf(std::string_view session) const;
   // Sees to it that somebody works on the session, if there is something to do.
   void Dispatch(const SessionPtr& session);
   void Match(const std::string& agent);

@@ -82,6 +82,7 @@ struct ClaimRequest {
   int max = 8;
   int64_t lease_millis = 30'000;
   int64_t wait_millis = 20'000;
+  bool system = false;  // sessions of RuntimeOptions::system_users, and no others
 };
 // One session in a worker's hands.
 struct Work {
@@ -152,6 +153,7 @@ struct WorkerHello {
   std::vector<std::string> agents;
   int credit = 1;  // how many sessions it works on at once
   int64_t lease_millis = 30'000;
+  bool system = false;  // as in ClaimRequest
 };
 
 // A device that is told a session's messages. Calls come on the runtime's thread, one at a time.
@@ -184,10 +186,10 @@ class Runtime {
 
   // --- what users say ---
   virtual void Append(AppendRequest request, Done<Appended> done) = 0;
-  // The sink is held until Disconnect returns or OnEnd was called.
+  // The sink is called until OnEnd, or a little after Disconnect.
   virtual ConnectionId Connect(ConnectRequest request, std::shared_ptr<DeviceSink> sink) = 0;
   virtual void Disconnect(ConnectionId connection) = 0;
-  // The device has all messages up to n. False once OnEnd was called.
+  // The device has all messages up to n.
   virtual void Acknowledge(ConnectionId connection, int64_t n) = 0;
   // The same without a connection.
   virtual void Acknowledge(const std::string& session, const std::string& device, int64_t n,

@@ -7,7 +7,9 @@
 //     co_return head.tail;
 //   }
 //
-// Take arguments by value: a reference may be gone after the first co_await.
+// Take arguments by value: a reference may be gone after the first co_await. Give what is made on the spot
+// (an aggregate in braces, a function from a lambda) a name before it is an argument of what is awaited: GCC
+// 12 destroys such temporaries twice.
 #pragma once
 
 #include <coroutine>
