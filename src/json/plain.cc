@@ -25,6 +25,8 @@ void AppendMember(Type set, ByteView payload, std::string* out) {
 // The parser reads on demand so that numbers can be taken as texts: a double has not digits enough.
 using Value = simdjson::ondemand::value;
 
+constexpr size_t kKeptBytesMax = 64 << 10;
+
 Error NoJson(simdjson::error_code code) {
   return ValidationError(std::string("no JSON: ") + simdjson::error_message(code));
 }
@@ -236,11 +238,17 @@ void AppendPlainItem(MapView item, std::string* out) {
 }
 
 Result<AttributeValue> ReadPlainValue(std::string_view text) {
+  // A parser's memory costs more than a short text; that for a long one is not kept.
+  thread_local simdjson::ondemand::parser kept;
+  simdjson::ondemand::parser once;
+  simdjson::ondemand::parser& parser = text.size() <= kKeptBytesMax ? kept : once;
   // A document that is one scalar has no on-demand value: it is read as the element of a list.
-  simdjson::padded_string padded("[" + std::string(text) + "]");
-  simdjson::ondemand::parser parser;
+  std::string padded;
+  padded.reserve(text.size() + 2 + simdjson::SIMDJSON_PADDING);
+  padded.append("[").append(text).append("]");
   simdjson::ondemand::document document;
-  if (auto code = parser.iterate(padded).get(document)) return NoJson(code);
+  if (auto code = parser.iterate(padded.data(), padded.size(), padded.capacity()).get(document))
+    return NoJson(code);
   Value list;
   if (auto code = document.get_value().get(list)) return NoJson(code);
   HF_TRY(AttributeValue read, Read(list, 0));
