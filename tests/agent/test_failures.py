@@ -5,6 +5,7 @@ What was durable and never said is had by a way to the server that loses its ans
 """
 import asyncio
 import contextlib
+import copy
 import http.client
 import os
 import random
@@ -355,13 +356,21 @@ def test_everything_dies_all_the_time(agents):
     assert sorted({message for one in shown for message in one}) == expected
 
 
-def test_two_servers_share_the_tables(dynamodb, tmp_path_factory, receiver):
+@pytest.fixture
+def nodes(dynamodb, tmp_path):
+    """Two servers on the same tables."""
+    nodes = [Agents(tmp_path / name, endpoint=dynamodb) for name in ("first", "second")]
+    yield nodes
+    for node in nodes:
+        node.server.kill()
+
+
+def test_two_servers_share_the_tables(nodes, receiver):
     """A server that is cut off while its worker has a lease: once another has claimed, it changes nothing."""
-    first, second = (Agents(tmp_path_factory.mktemp("node") / "data", endpoint=dynamodb) for _ in range(2))
-    session = first.session()
-    here = session
-    there = here.through(second.server)
-    there.user, there.worker = second.caller(session.key.split(":")[0], "user"), second.worker
+    first, second = nodes
+    here = first.session()
+    there = copy.copy(here)
+    there.user, there.worker = second.caller(here.key.split(":")[0], "user"), second.worker
     here.say()
     old = here.claim(lease_ms=1000)
     first.server.process.send_signal(signal.SIGSTOP)
@@ -383,5 +392,3 @@ def test_two_servers_share_the_tables(dynamodb, tmp_path_factory, receiver):
     there.turn(*[receiver.webhook({"i": i}) for i in range(12)])
     eventually(lambda: {effect["status"] for effect in here.effects(checkpoint=3)} == {"completed"})
     assert sorted(body["i"] for _, body in receiver.calls) == list(range(12))
-    for agents in (first, second):
-        agents.server.kill()
