@@ -103,8 +103,7 @@ Status Core::Start() {
     while (!started) changed.Wait(&mu);
   }
   HF_CHECK_OK(*std::move(started));
-  constexpr int64_t kConfigMillis = 1'000, kPollMillis = 250, kIndexMillis = 30'000, kTidyMillis = 5'000,
-                    kHour = 3'600'000;
+  constexpr int64_t kConfigMillis = 1'000, kPollMillis = 250, kIndexMillis = 30'000, kTidyMillis = 5'000;
   loop_->Post([this] {
     due_bucket_ = BucketOf(Now());
     Spawn(LoadFirst());
@@ -119,7 +118,7 @@ Status Core::Start() {
       CloseSilent();
       co_return Ok{};
     });
-    Every(kHour, [this] { return Retain(); });
+    Every(options_.retain_every_millis, [this] { return Retain(); });
   });
   return Ok{};
 }

@@ -395,7 +395,7 @@ class Core final : public Runtime {
   int64_t due_armed_ = 0;   // when FireDue is called next; 0: not at all
   int64_t due_bucket_ = 0;  // of the index everything before is in due_, or was
   int promoting_ = 0;
-  int64_t index_rounds_ = 0, retain_rounds_ = 0;
+  int64_t index_rounds_ = 0;
   std::set<std::string> parked_;  // sessions
   Autonomy autonomy_;
   std::map<std::string, Policy, std::less<>> policies_;

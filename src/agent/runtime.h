@@ -53,8 +53,9 @@ struct RuntimeOptions {
   std::vector<std::string> system_users = {"pm", "pos", "trip"};
   // Hosts that webhooks may call.
   std::vector<model::AllowedHost> webhook_hosts;
-  std::string webhook_secret;    // signs their bodies, unless empty
-  int64_t retention_millis = 0;  // older rows are removed; 0: never
+  std::string webhook_secret;                // signs their bodies, unless empty
+  int64_t retention_millis = 0;              // older rows are removed; 0: never
+  int64_t retain_every_millis = 86'400'000;  // how often they are looked for
   // For tests: null is the system's.
   Loop* loop = nullptr;
   uint64_t seed = 0;  // of pauses and ids; 0: from the operating system

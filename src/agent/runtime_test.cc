@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "holdfast/database.h"
 #include "model/refusal.h"
@@ -170,6 +171,53 @@ TEST_F(RuntimeTest, WhatAStoppedRuntimeLeftIsTakenUp) {
   ASSERT_EQ(work.size(), 1U);
   EXPECT_EQ(work[0].events[0].type, "timer");
   EXPECT_EQ(work[0].epoch, 2);
+}
+
+// AUTO-R-14: nothing is removed unless an operator asks for it; then what is old, processed and told is, and
+// the newest checkpoint stays.
+TEST_F(RuntimeTest, WhatIsOldAndOverIsRemovedWhenAskedFor) {
+  for (int turn = 1; turn <= 3; ++turn) {
+    ASSERT_TRUE(Say("ann:guide:t1", "hi " + std::to_string(turn), "m" + std::to_string(turn)));
+    std::vector<Work> work = Claim("guide");
+    ASSERT_EQ(work.size(), 1U);
+    ASSERT_TRUE(Commit(work[0], {Send("answer " + std::to_string(turn))}, "c" + std::to_string(turn)));
+  }
+  ASSERT_TRUE(Say("ann:guide:t1", "not yet processed", "m4"));
+  ASSERT_TRUE(Runtime::Await<Ok>(
+      [&](Done<Ok> done) { runtime_->Acknowledge("ann:guide:t1", "web", 2, std::move(done)); }));
+
+  Restart({.retention_millis = 1, .retain_every_millis = 20});
+  auto events = [&] {
+    return Runtime::Await<EventPage>(
+               [&](Done<EventPage> done) { runtime_->ListEvents("ann:guide:t1", 0, 100, std::move(done)); })
+        ->events;
+  };
+  auto messages = [&] {
+    return Runtime::Await<MessagePage>([&](Done<MessagePage> done) {
+             runtime_->ListMessages("ann:guide:t1", 0, 100, std::move(done));
+           })
+        ->messages;
+  };
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while ((events().size() > 1 || messages().size() > 1) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  ASSERT_EQ(events().size(), 1U);
+  EXPECT_EQ(events()[0].id, "m4");
+  ASSERT_EQ(messages().size(), 1U);  // the third was not acknowledged
+  EXPECT_EQ(messages()[0].n, 3);
+  auto newest = Runtime::Await<CheckpointView>(
+      [&](Done<CheckpointView> done) { runtime_->GetCheckpoint("ann:guide:t1", 0, std::move(done)); });
+  ASSERT_TRUE(newest);
+  EXPECT_EQ(newest->seq, 3);
+  auto first = Runtime::Await<CheckpointView>(
+      [&](Done<CheckpointView> done) { runtime_->GetCheckpoint("ann:guide:t1", 1, std::move(done)); });
+  EXPECT_FALSE(first);
+  // What is left goes on: numbers go on where they were.
+  std::vector<Work> work = Claim("guide");
+  ASSERT_EQ(work.size(), 1U);
+  auto committed = Commit(work[0], {Send("answer 4")}, "c4");
+  ASSERT_TRUE(committed);
+  EXPECT_EQ(committed->messages, std::vector<int64_t>{4});
 }
 
 }  // namespace

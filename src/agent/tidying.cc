@@ -119,8 +119,6 @@ void Core::DropUnused() {
 
 // All sessions, a page at a time; nothing else reads the whole table.
 Task<Status> Core::Retain() {
-  constexpr int kRoundsBetween = 24;
-  if (retain_rounds_++ % kRoundsBetween != 0) co_return Ok{};
   std::optional<Item> from;
   do {
     if (stopping_) co_return Ok{};
