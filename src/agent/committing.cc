@@ -194,7 +194,8 @@ Writes Core::WritesOf(const Session& session, const CommitRequest& request, bool
   }
   if (keeps) {
     next.lease_until = now + (session.lease_millis > 0 ? session.lease_millis : 30'000);
-    change.Set("lease_until", ":lease", next.lease_until);
+    next.turn_at = now;
+    change.Set("lease_until", ":lease", next.lease_until).Set("turn_at", ":turn", now);
   } else {
     next.owner.clear();
     next.lease_until = 0;
