@@ -552,6 +552,116 @@ Route ServerRoute(std::string method, std::string path, std::string id, std::str
   return route;
 }
 
+// --- agents (docs/agents.md) ---
+
+struct AgentRoute {
+  std::string_view method;
+  std::string_view path;  // after /v1; what is in braces is a parameter
+  std::string_view id;
+  std::string_view title;
+  std::string_view query;  // names
+  std::string_view body;   // names of fields, ! after those that must be there; empty: none
+  std::string_view reply;  // names of members
+  int status = 200;
+};
+constexpr AgentRoute kAgentRoutes[] = {
+    {"POST", "/sessions/{session}/events", "appendEvent", "Say something", "", "id type! payload!",
+     "seq id duplicate", 201},
+    {"GET", "/sessions/{session}/events", "listEvents", "Events in order", "after limit id", "",
+     "items next"},
+    {"GET", "/sessions/{session}/events/{seq}", "getEvent", "One event", "", "",
+     "id session_key seq type payload created_at"},
+    {"GET", "/sessions/{session}", "getSession", "How far a session is", "", "",
+     "session_key state last_seq event_seq checkpoint_id last_n epoch owner updated_at"},
+    {"DELETE", "/sessions/{session}", "deleteSession", "Remove a session", "", "", "state"},
+    {"GET", "/sessions/{session}/messages", "listMessages", "Messages in order", "after limit", "",
+     "items next"},
+    {"GET", "/sessions/{session}/effects", "listEffects", "What workers asked for, and what became of it",
+     "status checkpoint", "", "items"},
+    {"GET", "/sessions/{session}/effects/{seq}/{i}", "getEffect", "One effect", "", "",
+     "id type payload status"},
+    {"GET", "/sessions/{session}/timers", "listTimers", "Timers", "status", "", "items"},
+    {"DELETE", "/sessions/{session}/timers", "cancelTimers", "Cancel all pending timers", "", "",
+     "cancelled"},
+    {"DELETE", "/sessions/{session}/timers/{timer}", "cancelTimer", "Cancel a timer", "", "", "cancelled"},
+    {"GET", "/sessions/{session}/checkpoints/{seq}", "getCheckpoint", "A state; `latest` is the newest", "",
+     "", "id state metadata decisions created_at"},
+    {"POST", "/sessions/{session}/pause", "pauseSession", "Hand out no more work", "", "", "state"},
+    {"POST", "/sessions/{session}/resume", "resumeSession", "Go on, from paused or blocked", "", "", "state"},
+    {"POST", "/sessions/{session}/cancel", "cancelTurn", "Ask the running turn to stop", "", "", ""},
+    {"POST", "/work/claim", "claimWork", "Wait for sessions that have events", "",
+     "worker! req agents! max lease_ms wait_ms", "work"},
+    {"POST", "/work/commit", "commitWork", "Commit a turn: its state and its effects", "",
+     "session! epoch! upto! token! checkpoint effects usage then", "seq messages suppressed next"},
+    {"POST", "/work/heartbeat", "heartbeat", "Keep leases alive", "", "leases!", "ok lost cancel"},
+    {"POST", "/work/release", "releaseWork", "Give a session back", "",
+     "session! epoch! error retry_after_ms", ""},
+    {"GET", "/agents/{agent}/policy", "getPolicy", "An agent's policy", "", "", "cap cooldown_ms"},
+    {"PUT", "/agents/{agent}/policy", "putPolicy", "Set an agent's policy", "",
+     "cap cooldown_ms on_cap on_cooldown on_superseded allow_equal debounce_ms interrupt turn_max_ms "
+     "on_poison schema",
+     "cap cooldown_ms"},
+    {"GET", "/agents/autonomy", "getAutonomy", "Whether agents may act on their own", "", "",
+     "enabled by at forced_off"},
+    {"PUT", "/agents/autonomy", "setAutonomy", "Let agents act on their own, or not", "", "enabled!",
+     "enabled"},
+    {"GET", "/dead-letters", "listDeadLetters", "What was given up", "after limit", "", "items next"},
+    {"POST", "/dead-letters/{id}/redrive", "redrive", "Try it anew", "", "", ""},
+};
+
+std::vector<std::string> Words(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    size_t end = std::min(text.find(' '), text.size());
+    words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+Route RouteOf(const AgentRoute& agent) {
+  Node members = Node::Map();
+  std::string text;
+  for (const std::string& member : Words(agent.reply)) {
+    members.Set(member, Node::Map());
+    text.append(text.empty() ? "{\"" : ", \"").append(member).append("\"");
+  }
+  Route route = ServerRoute(std::string(agent.method), Cat("/v1", agent.path), std::string(agent.id),
+                            std::string(agent.title),
+                            {agent.status, text.empty() ? "{}" : text + "}", Object(std::move(members), {})});
+  route.group = "Agents";
+  std::string_view path = agent.path;
+  for (size_t open = path.find('{'); open != std::string_view::npos; open = path.find('{', open + 1)) {
+    Attribute parameter =
+        Declare(std::string(path.substr(open + 1, path.find('}', open) - open - 1)), Kind::kString, "");
+    parameter.required = true;
+    route.parameters.push_back({In::kPath, std::move(parameter)});
+  }
+  for (const std::string& name : Words(agent.query))
+    route.parameters.push_back({In::kQuery, Declare(name, Kind::kString, "")});
+  Errors errors({"NotFound"});
+  if (!agent.body.empty()) {
+    std::vector<Attribute> fields;
+    for (std::string name : Words(agent.body)) {
+      bool required = name.ends_with('!');
+      if (required) name.pop_back();
+      fields.push_back(Declare(name, Kind::kAny, ""));
+      fields.back().required = required;
+    }
+    std::string schema(agent.id);
+    schema[0] = static_cast<char>(schema[0] - 'a' + 'A');
+    route.body = RouteBody{"Agent" + schema, std::move(fields)};
+    errors.Add("Fenced")
+        .Add("Rejected")
+        .Add("Gone")
+        .Add("TransactionTooLarge")
+        .Add("ReservedEventType")
+        .AddBody();
+  }
+  route.errors = errors.Take();
+  return route;
+}
+
 }  // namespace
 
 bool RouteParameter::is_json() const {
@@ -588,6 +698,7 @@ std::vector<Route> RoutesOf(const std::vector<const Model*>& models) {
   routes.back().parameters.push_back({In::kPath, std::move(id)});
   routes.back().body = RouteBody{"Message", {}};
   routes.back().errors = Errors({"Gone"}).AddBody().Take();
+  for (const AgentRoute& agent : kAgentRoutes) routes.push_back(RouteOf(agent));
   for (const Model* model : models) ModelRoutes(*model, &routes).Add();
   return routes;
 }
