@@ -59,7 +59,8 @@ class Link final : private Loop::Handler {
   // None is owned.
   Link(Loop* loop, LinkHandler* handler, Address address)
       : loop_(loop), handler_(handler), address_(std::move(address)) {}
-  ~Link() override { Close(); }
+  // Requires: closed.
+  ~Link() override = default;
 
   // Requires: not open. The answer is OnOpen or OnClosed, not before this returns.
   void Open(const std::string& target, const std::string& token);

@@ -77,12 +77,13 @@ void Loop::Post(std::function<void()> task) {
 
 void Loop::PostAndWait(const std::function<void()>& task) {
   if (OnThread()) return task();
-  std::promise<void> done;
-  Post([&] {
+  // Shared: the one who waits may be gone before set_value has returned.
+  auto done = std::make_shared<std::promise<void>>();
+  Post([&task, done] {
     task();
-    done.set_value();
+    done->set_value();
   });
-  done.get_future().wait();
+  done->get_future().wait();
 }
 
 void Loop::Wake() const {
