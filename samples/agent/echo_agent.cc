@@ -58,6 +58,8 @@ int main(int argc, char** argv) {
   holdfast::AgentWorkerOptions options;
   options.server = {.url = argv[1], .token = token};
   options.agents = {argv[2]};
+  // Its turns are over in no time: what a crash leaves in its hands need not wait long for others.
+  options.lease_millis = 5000;
   options.log = [](std::string_view line) { std::cerr << "echo_agent: " << line << std::endl; };
 
   // Before the worker has threads, so that they do not take the signals either.
