@@ -12,6 +12,8 @@ constexpr int kAttemptsMax = 8;
 constexpr int64_t kEventsMax = 16;        // of one piece of work
 constexpr int64_t kFailuresMax = 5;       // of one event, before it counts as poison
 constexpr int64_t kDetachMillis = 2'000;  // for a worker to come back
+constexpr std::string_view kConnected =
+    "|ws:";  // in an owner's name: it was given the session over a connection
 
 Error Fenced(const std::string& session) {
   return model::Refuse("Fenced", "the session " + session + " is no longer this worker's");
@@ -48,10 +50,19 @@ bool Core::IsIdleHere(const Session& session) const {
   return session.worker != 0 && !session.in_turn && session.worker_epoch == session.head.epoch;
 }
 
+// The owner's connection was to a start of this program that is over. Where others share the table, another
+// program may have it.
+bool Core::IsOrphan(const Session& session) const {
+  const std::string& owner = session.head.owner;
+  return !options_.shared && owner.find(kConnected) != std::string::npos &&
+         owner.find(node_) == std::string::npos;
+}
+
 bool Core::IsClaimable(const Session& session) const {
   const Head& head = session.head;
   if (head.tail <= head.done || head.st != kActive || head.ready_at > Now()) return false;
-  return head.owner.empty() || head.lease_until < Now() || IsIdleHere(session);
+  if (head.owner.empty() || head.lease_until < Now() || IsIdleHere(session)) return true;
+  return IsOrphan(session) && Now() >= started_at_ + kDetachMillis;
 }
 
 void Core::Dispatch(const SessionPtr& session) {
@@ -156,7 +167,7 @@ Task<Status> Core::Give(SessionPtr session, ConnectionId id) {
     worker->second.sink->OnWork(*work);
     co_return Ok{};
   }
-  std::string owner = worker->second.hello.worker + "|" + random_.Uuid();
+  std::string owner = worker->second.hello.worker + std::string(kConnected) + node_ + ":" + random_.Uuid();
   int64_t lease_millis = worker->second.hello.lease_millis;
   Result<std::optional<Work>> claimed = co_await TryClaim(session, owner, lease_millis);
   worker = workers_.find(id);
@@ -445,7 +456,9 @@ void Core::Ask(const SessionPtr& session, std::string reason) {
 
 void Core::ArmLapse(const SessionPtr& session) {
   if (session->head.owner.empty() || std::exchange(session->lapse_armed, true)) return;
-  At(session->head.lease_until + 1, [this, session] {
+  int64_t lapses = session->head.lease_until + 1;
+  if (IsOrphan(*session)) lapses = std::min(lapses, std::max(started_at_ + kDetachMillis, Now() + 1));
+  At(lapses, [this, session] {
     session->lapse_armed = false;
     if (session->head.lease_until < Now()) ReturnCredit(session.get());
     if (!session->known) return Spawn(Load(session)), void();

@@ -67,7 +67,8 @@ Core::Core(Store* store, RuntimeOptions options, const base::Log* log)
       caller_(std::make_unique<WebhookCaller>(options_.webhook_hosts, options_.webhook_secret)),
       own_loop_(options_.loop == nullptr ? std::make_unique<ThreadLoop>() : nullptr),
       loop_(options_.loop == nullptr ? own_loop_.get() : options_.loop),
-      alive_(std::make_shared<bool>(true)) {}
+      alive_(std::make_shared<bool>(true)),
+      started_at_(loop_->NowMillis()) {}
 
 // What waits is told that it waits in vain; what is under way in the store is waited for.
 Core::~Core() {

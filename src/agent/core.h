@@ -250,6 +250,7 @@ class Core final : public Runtime {
   Async<std::vector<Work>> ClaimedBefore(std::string owner);
   Async<std::optional<Work>> TryClaim(SessionPtr session, std::string owner, int64_t lease_millis);
   bool IsClaimable(const Session& session) const;
+  bool IsOrphan(const Session& session) const;
   bool IsIdleHere(const Session& session) const;
   Async<Work> MakeWork(SessionPtr session);
   Task<Status> LoadEvents(SessionPtr session, int64_t upto);
@@ -379,6 +380,7 @@ class Core final : public Runtime {
   std::unique_ptr<Loop> own_loop_;
   Loop* const loop_;
   std::shared_ptr<bool> alive_;
+  const int64_t started_at_;
 
   // All below are of the loop's thread.
   bool stopping_ = false;

@@ -173,6 +173,30 @@ TEST_F(RuntimeTest, WhatAStoppedRuntimeLeftIsTakenUp) {
   EXPECT_EQ(work[0].epoch, 2);
 }
 
+// A worker over a connection keeps its session between events. When the server dies, nobody can come back on
+// that connection: the session must not wait for the rest of a long lease.
+TEST_F(RuntimeTest, AKeptSessionDoesNotOutliveItsServer) {
+  class Given final : public WorkerSink {
+   public:
+    void OnWork(const Work& work) override { given.set_value(work); }
+    void OnCancel(const Cancel&) override {}
+    std::promise<Work> given;
+  };
+  WorkerHello hello{.worker = "w", .agents = {"guide"}, .credit = 1, .lease_millis = 300'000};
+  auto first = std::make_shared<Given>();
+  runtime_->Attach(hello, first);
+  ASSERT_TRUE(Say("ann:guide:t1", "hi"));
+  Work work = first->given.get_future().get();
+  ASSERT_TRUE(Commit(work, {}, "c1", /*release=*/false));
+  Restart();
+  auto second = std::make_shared<Given>();
+  runtime_->Attach(hello, second);
+  ASSERT_TRUE(Say("ann:guide:t1", "are you there?"));
+  auto given = second->given.get_future();
+  ASSERT_EQ(given.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(given.get().epoch, work.epoch + 1);
+}
+
 // AUTO-R-14: nothing is removed unless an operator asks for it; then what is old, processed and told is, and
 // the newest checkpoint stays.
 TEST_F(RuntimeTest, WhatIsOldAndOverIsRemovedWhenAskedFor) {
