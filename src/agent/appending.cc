@@ -73,7 +73,11 @@ void Core::AddEvent(const Session& session, const Event& event, Head* next, Writ
         .Set("last_at", ":at", next->last_at);
     if (next->tgen != head.tgen) change.Set("tgen", ":tgen", next->tgen);
     if (next->ready_at != head.ready_at) change.Set("ready_at", ":ready", next->ready_at);
-    if (!head.rx_ev) change.SetFlag("rx_ev", ":true", true);
+    // Another node may have taken the session from the queue since.
+    if (head.rx_ev)
+      change.IfFlag("rx_ev = :true", ":true", true);
+    else
+      change.SetFlag("rx_ev", ":true", true);
     writes->Add(std::move(change));
   }
   writes->PutNew(EventItem(session.key, event));

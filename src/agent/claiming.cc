@@ -267,6 +267,10 @@ Core::Async<std::vector<Work>> Core::ClaimedBefore(std::string owner) {
   }
   std::vector<Work> work;
   for (const SessionPtr& session : sessions) {
+    Turnstile::Pass pass = co_await session->turnstile.Enter();
+    if (options_.shared) HF_CO_CHECK_OK(co_await LoadAgain(session));
+    HF_CO_CHECK_OK(co_await Load(session));
+    if (session->head.owner != owner) continue;
     Result<Work> again = co_await MakeWork(session);
     if (again && !again->events.empty()) work.push_back(*std::move(again));
   }
@@ -287,7 +291,9 @@ Core::Async<std::optional<Work>> Core::TryClaim(SessionPtr session, std::string 
     next.lease_until = now + lease_millis;
     next.turn_at = now;
     RowChange change = HeadChange(session->key);
+    // What is handed out follows `done`: another node may have taken a commit of the last owner since.
     change.If("epoch = :e", ":e", head.epoch)
+        .If("done = :d", ":d", head.done)
         .If("tail > done AND st = :active", ":active", kActive)
         .Set("owner", ":owner", next.owner)
         .Set("epoch", ":epoch", next.epoch)
@@ -460,11 +466,25 @@ void Core::ArmLapse(const SessionPtr& session) {
   if (IsOrphan(*session)) lapses = std::min(lapses, std::max(started_at_ + kDetachMillis, Now() + 1));
   At(lapses, [this, session] {
     session->lapse_armed = false;
-    if (session->head.lease_until < Now()) ReturnCredit(session.get());
-    if (!session->known) return Spawn(Load(session)), void();
-    Dispatch(session);
-    if (session->head.tail > session->head.done && session->head.lease_until >= Now()) ArmLapse(session);
+    if (!stopping_) Spawn(Lapse(session));
   });
+}
+
+Task<Status> Core::Lapse(SessionPtr session) {
+  Status loaded = co_await Load(session);
+  const int64_t until = session->head.lease_until;
+  if (until < Now()) ReturnCredit(session.get());
+  Dispatch(session);
+  bool waits = session->in_turn || session->head.tail > session->head.done;
+  if (loaded && waits && until >= Now()) ArmLapse(session);
+  co_return loaded;
+}
+
+// A worker that stays has its room back when others have its session.
+void Core::CheckTurn(Session* session) {
+  if (session->worker == 0 || !session->in_turn || session->worker_epoch == session->head.epoch) return;
+  ReturnCredit(session);
+  Match(std::string(AgentOf(session->key)));
 }
 
 void Core::Heartbeat(std::vector<Lease> leases, Done<HeartbeatAnswer> done) {
@@ -495,10 +515,16 @@ Task<Status> Core::Renew(SessionPtr session, int64_t epoch, int64_t* lease_until
   Turnstile::Pass pass = co_await session->turnstile.Enter();
   for (int attempt = 1; attempt <= kAttemptsMax; ++attempt) {
     if (stopping_) co_return Stopping();
+    const bool remembered = session->known;
     HF_CO_CHECK_OK(co_await Load(session));
     Head next = session->head;
     bool too_long = Now() - next.turn_at > PolicyOf(session->key).turn_max_millis;
     if (next.epoch != epoch || next.owner.empty() || next.gone() || too_long) {
+      // Others may have moved on what is remembered.
+      if (remembered) {
+        Forget(session.get());
+        continue;
+      }
       counters_.fenced.fetch_add(1, std::memory_order_relaxed);
       co_return Fenced(session->key);
     }
@@ -533,9 +559,14 @@ Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {
     for (int attempt = 1;; ++attempt) {
       if (stopping_) co_return Stopping();
       if (attempt > kAttemptsMax) co_return Contended();
+      const bool remembered = session->known;
       HF_CO_CHECK_OK(co_await Load(session));
       Head next = session->head;
       if (next.epoch != request.epoch || next.owner.empty()) {
+        if (remembered) {
+          Forget(session.get());
+          continue;
+        }
         counters_.fenced.fetch_add(1, std::memory_order_relaxed);
         co_return Fenced(session->key);
       }

@@ -83,20 +83,31 @@ Core::Async<Committed> Core::DoCommit(CommitRequest request) {
   int64_t chunks = 0;
   for (int attempt = 1; attempt <= kAttemptsMax; ++attempt) {
     if (stopping_) co_return Stopping();
+    const bool remembered = session->known;
     HF_CO_CHECK_OK(co_await Load(session));
     HF_CO_CHECK_OK(CheckOpen(*session));
     Result<std::optional<Committed>> same = co_await SameCommit(session, request.token, request.upto);
     if (!same) co_return std::move(same).error();
     if (*same) {
+      // When its answer was lost, nobody here knows of its timers.
+      HF_CO_CHECK_OK(co_await Unpark(session));
       Dispatch(session);
       co_return **std::move(same);
     }
-    if (session->head.epoch != request.epoch || session->head.owner.empty() ||
-        session->head.done >= request.upto || session->head.st == kBlocked) {
+    bool fenced = session->head.epoch != request.epoch || session->head.owner.empty() ||
+                  session->head.done >= request.upto || session->head.st == kBlocked;
+    // Others may have moved on what is remembered: nobody is refused for that.
+    if (remembered && (fenced || request.upto > session->head.tail)) {
+      Forget(session.get());
+      continue;
+    }
+    if (fenced) {
       counters_.fenced.fetch_add(1, std::memory_order_relaxed);
       co_return Fenced(session->key);
     }
-    bool handed = session->handed_epoch != request.epoch || request.upto <= session->handed;
+    // What another node handed out is not known here.
+    bool handed =
+        options_.shared || session->handed_epoch != request.epoch || request.upto <= session->handed;
     if (request.upto > session->head.tail || !handed)
       co_return model::RefuseField("upto", "should be an event that was handed out",
                                    std::to_string(request.upto));
@@ -208,11 +219,17 @@ Writes Core::WritesOf(const Session& session, const CommitRequest& request, bool
   if (!decision->messages.empty()) {
     change.Set("n_tail", ":n", next.n_tail);
     next.rx_ms = true;
-    if (!head.rx_ms) change.SetFlag("rx_ms", ":yes_ms", true);
+    if (head.rx_ms)
+      change.IfFlag("rx_ms = :yes_ms", ":yes_ms", true);
+    else
+      change.SetFlag("rx_ms", ":yes_ms", true);
   }
   if (decision->webhooks) {
     next.rx_fx = true;
-    if (!head.rx_fx) change.SetFlag("rx_fx", ":yes_fx", true);
+    if (head.rx_fx)
+      change.IfFlag("rx_fx = :yes_fx", ":yes_fx", true);
+    else
+      change.SetFlag("rx_fx", ":yes_fx", true);
   }
   writes.Add(std::move(change));
   writes.PutNew(CheckpointItem(session.key, decision->checkpoint));

@@ -255,6 +255,9 @@ Task<Status> Core::Load(SessionPtr session) {
   Forget(session.get());
   session->head = *row ? ReadHead(**row) : Head();
   session->known = true;
+  // Others, or a commit whose answer was lost, may have sent something.
+  PumpSession(*session);
+  CheckTurn(session.get());
   co_return Ok{};
 }
 

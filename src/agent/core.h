@@ -264,6 +264,8 @@ class Core final : public Runtime {
   Task<Status> ScanReady(std::string agent, int shards);
   Task<Status> PollReady();
   void ArmLapse(const SessionPtr& session);
+  Task<Status> Lapse(SessionPtr session);
+  void CheckTurn(Session* session);
 
   // --- committing.cc ---
 

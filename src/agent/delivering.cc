@@ -139,8 +139,9 @@ Task<Status> Core::PumpAll(DevicePtr device) {
         Message message = ReadMessage(row);
         bool mine = true;
         if (message.at_most_once && message.n > device->acked) {
-          HF_CO_TRY(mine, co_await ClaimMessage(session, message));
+          Result<bool> claimed = co_await ClaimMessage(session, message);
           if (!device->sink) break;
+          mine = claimed && *claimed;
         }
         // Pruned ones are past: their numbers are skipped.
         while (device->sent + 1 < message.n) device->sink->OnSkip(++device->sent);
@@ -260,9 +261,9 @@ void Core::TellState(const Session& session) {
 }
 
 Task<Status> Core::PollDevices() {
-  std::set<SessionPtr> sessions;
-  for (const auto& [id, device] : devices_) sessions.insert(device->session);
-  for (const SessionPtr& session : sessions) {
+  std::map<std::string, SessionPtr> sessions;
+  for (const auto& [id, device] : devices_) sessions.emplace(device->session->key, device->session);
+  for (const auto& [key, session] : sessions) {
     if (stopping_) co_return Ok{};
     if (!session->turnstile.idle()) continue;
     Turnstile::Pass pass = co_await session->turnstile.Enter();

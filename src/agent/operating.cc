@@ -68,7 +68,12 @@ Core::Async<SessionView> Core::DoResume(std::string key) {
     HF_CO_CHECK_OK(co_await LoadAgain(session));
     if (!session->head.exists) co_return NoSession(key);
     HF_CO_CHECK_OK(CheckOpen(*session));
-    if (session->head.st == kActive) co_return ViewOf(*session);
+    if (session->head.st == kActive) {
+      // Resumed before, perhaps by a try whose answer was lost.
+      Dispatch(session);
+      HF_CO_CHECK_OK(co_await Unpark(session));
+      co_return ViewOf(*session);
+    }
     RowChange change = HeadChange(key);
     change.If("st = :was", ":was", session->head.st)
         .Set("st", ":st", kActive)

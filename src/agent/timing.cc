@@ -89,6 +89,7 @@ Task<Status> Core::Promote(DueEntry entry) {
     Turnstile::Pass pass = co_await session->turnstile.Enter();
     for (int attempt = 1; attempt <= kAttemptsMax && !settled && !stopping_; ++attempt) {
       if (attempt > 1) co_await PauseBefore(attempt);
+      const bool remembered = session->known;
       done = co_await Load(session);
       if (!done) continue;
       Result<std::optional<Item>> row =
@@ -102,6 +103,13 @@ Task<Status> Core::Promote(DueEntry entry) {
       if (stale) {
         done = co_await DropEntry(entry);
         settled = done.has_value();
+      } else if (remembered && (!timer.alive(session->head) || session->head.st != kActive)) {
+        // Others may have moved on what is remembered: look before it is cancelled or put off.
+        done = Contended();
+      } else if (timer.due > Now()) {
+        // The clock was set back.
+        settled = true;
+        Schedule(entry);
       } else if (!timer.alive(session->head) || session->head.gone()) {
         done = co_await CancelDue(session, entry, timer);
         settled = done.has_value();
@@ -249,7 +257,10 @@ Task<Status> Core::ReleaseHeld(SessionPtr session, DueEntry entry, TimerRow time
       .Set("auto_at", ":auto_at", now)
       .Set("pv", ":pv", next.pv)
       .Set("n_tail", ":n", next.n_tail);
-  if (!head.rx_ms) change.SetFlag("rx_ms", ":yes", true);
+  if (head.rx_ms)
+    change.IfFlag("rx_ms = :yes", ":yes", true);
+  else
+    change.SetFlag("rx_ms", ":yes", true);
   held.Set("n", ":n", message.n);
   writes.Add(std::move(change));
   writes.PutNew(MessageItem(session->key, message));
@@ -301,7 +312,7 @@ Task<Status> Core::LoadFirst() {
         change.Set("low", ":low", now - kLateBuckets).If("attribute_not_exists(pk)");
         low = std::min(low, now - kLateBuckets);
         Status made = co_await Change(std::move(change));
-        if (!made && made.error().code() != ErrorCode::kConditionalCheckFailed) co_return made;
+        if (!made && made.error().code() != ErrorCode::kConditionalCheckFailed) row = made.error();
       }
       if (row) break;
       co_await Sleep(1'000);
@@ -325,8 +336,8 @@ Task<Status> Core::FollowIndex() {
     due_bucket_ = from;
     co_return loaded;
   }
-  // What another program set and did not live to promote.
-  if (options_.shared) HF_CO_CHECK_OK(co_await LoadDue(now - kLateBuckets, now + 1));
+  // What another program, or a commit whose answer was lost, set and did not live to promote.
+  HF_CO_CHECK_OK(co_await LoadDue(now - kLateBuckets, now + 1));
   if (++index_rounds_ % 10 == 0) HF_CO_CHECK_OK(co_await RaiseLow(now - kLateBuckets));
   co_return Ok{};
 }
@@ -371,12 +382,16 @@ Task<Status> Core::Unpark(SessionPtr session) {
 }
 
 Task<Status> Core::UnparkAll() {
-  std::set<std::string> parked = parked_;
-  for (const std::string& key : parked) {
-    Result<SessionPtr> session = Find(key);
-    if (!session) continue;
-    HF_CO_CHECK_OK(co_await Load(*session));
-    HF_CO_CHECK_OK(co_await Unpark(*session));
+  while (!parked_.empty() && autonomy_on() && !stopping_) {
+    std::set<std::string> parked = std::exchange(parked_, {});
+    for (const std::string& key : parked) {
+      Result<SessionPtr> session = Find(key);
+      if (!session) continue;
+      Status done = co_await Load(*session);
+      if (done) done = co_await Unpark(*session);
+      if (!done) parked_.insert(key);
+    }
+    if (!parked_.empty()) co_await Sleep(1'000);
   }
   co_return Ok{};
 }

@@ -64,6 +64,11 @@ class RowChange {
     has_values_ = true;
     return If(condition);
   }
+  RowChange& IfFlag(std::string_view condition, std::string_view value_name, bool flag) {
+    values_.Flag(value_name, flag);
+    has_values_ = true;
+    return If(condition);
+  }
   // Another value of a condition.
   RowChange& Value(std::string_view value_name, std::string_view text) {
     values_.Text(value_name, text);
