@@ -12,7 +12,7 @@ from holdfast_agents import Client
 from processes import PACKAGE, DeviceProcess, Process, agent_process
 from surface import eventually
 
-COOLDOWN_MS = 1000
+COOLDOWN_MS = 2500
 GUIDE = {"cooldown_ms": COOLDOWN_MS, "on_cap": "suppress", "on_cooldown": "hold"}
 
 
@@ -105,7 +105,7 @@ def later(name, delay_ms):
 
 def test_sc_auto_4_cooldown_holds_and_cap_suppresses(guide, device):
     # first at once; second within the cooldown; third and fourth well after what came before.
-    device.say(later("first", 100), later("second", 500), later("third", 3300), later("fourth", 5000))
+    device.say(later("first", 100), later("second", 500), later("third", 5800), later("fourth", 7000))
     device.shown(1)
     first_at = guide.get()["last_autonomous_at"]
     done(guide, 3)
