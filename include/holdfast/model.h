@@ -163,11 +163,23 @@ struct CommandContext {
   int64_t now_millis = 0;
 };
 
+// What a pattern's C++ gets to see.
+struct PatternContext {
+  const Item& parameters;
+  int64_t now_millis = 0;
+  // All that another pattern gives, as the program itself would be answered. Only those may be asked that the
+  // pattern is declared to go through: they are its plan.
+  std::function<Result<std::vector<Record>>(std::string_view pattern, const Item& parameters)> ask;
+};
+
 // The parts of commands that models leave to C++, by "<model>.<name>": functions that `compute:` names, and
-// whole commands marked `handler: true`.
+// whole commands marked `handler: true`; and the answers of patterns that go `through:` others.
 struct CommandLibrary {
   std::map<std::string, std::function<Result<Item>(const CommandContext&)>, std::less<>> functions;
   std::map<std::string, std::function<Result<CommandAnswer>(const CommandContext&)>, std::less<>> handlers;
+  // The records in the order in which they are shown. Others than the caller's are left out afterwards.
+  std::map<std::string, std::function<Result<std::vector<Record>>(const PatternContext&)>, std::less<>>
+      patterns;
 };
 
 // What `apply` did to, or `check` found of, one table.

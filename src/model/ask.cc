@@ -21,6 +21,8 @@ constexpr size_t kSortedMax = 1000;
 // Pages of the store that one page of a pattern may read through a filter before it answers with what it has.
 constexpr int kStorePagesMax = 64;
 
+const Caller kProgram;
+
 // Whether the sort key of what the step returns holds an instant.
 bool IsTimed(const Step& step) {
   if (step.sort_key.name.empty() || step.sort_key.type != 'S') return false;
@@ -97,8 +99,10 @@ std::string KeyTextOf(const Table& table, const Item& key) {
 Status Asking::BindTenant(AttributeMap* given) const {
   const std::string& tenant = runtime_.model().tenant;
   if (tenant.empty() || caller_.tenant.empty()) return Ok{};
-  auto [at, fresh] = given->emplace(tenant, caller_.tenant);
-  if (!fresh && !(at->second == AttributeValue(caller_.tenant)))
+  auto at = given->find(tenant);
+  if (at == given->end()) {
+    if (runtime_.model().FillsTenant()) given->emplace(tenant, caller_.tenant);
+  } else if (runtime_.model().TenantOf(ReadableValue(at->second)) != caller_.tenant)
     return Refuse("NotFound", "there is no such " + tenant);
   return Ok{};
 }
@@ -146,6 +150,8 @@ Status Asking::BindParams(AttributeMap given) {
         params_[param.name] = runtime_.ulids_.Next();
       else if (param.default_from && param.default_from->source == Computed::Source::kUuid)
         params_[param.name] = runtime_.random_.Uuid();
+      else if (param.required && sketch_)
+        params_[param.name] = "<" + param.name + ">";
       else if (param.required)
         check.Violate(param.name, "is required");
       continue;
@@ -159,11 +165,12 @@ Status Asking::BindParams(AttributeMap given) {
         day || field ? at->second : value::ToAttributeValue(check.Accept(param, value, param.name, view));
     given.erase(at);
   }
-  if (auto tenant = given.find(runtime_.model().tenant); tenant != given.end()) {
+  if (auto tenant = given.find(runtime_.model().tenant);
+      runtime_.model().FillsTenant() && tenant != given.end()) {
     params_[tenant->first] = tenant->second;
     given.erase(tenant);
   }
-  if (!caller_.tenant.empty() && !runtime_.model().tenant.empty())
+  if (!caller_.tenant.empty() && runtime_.model().FillsTenant())
     params_[runtime_.model().tenant] = caller_.tenant;
   for (const auto& [name, value] : given) check.Violate(name, "is no parameter of " + pattern_.id);
   if (!check.violations.empty()) return RefuseInput(check.violations);
@@ -222,7 +229,8 @@ Result<std::optional<std::string>> Asking::Fill(const Template& pattern, Bound b
     }
     std::string flat = FlatValue(*value);
     Template one;
-    one.parts.push_back({"", part.name, part.as_date});
+    one.parts.push_back(part);
+    one.parts[0].text.clear();
     HF_TRY(std::optional<std::string> filled,
            Render(one, [&](std::string_view) { return std::optional<ValueView>(ValueView(flat)); }));
     text += *filled;
@@ -334,6 +342,16 @@ Result<Asking::Planned> Asking::PlanKeys(const Step& step) {
     }
     all = std::move(more);
   }
+  if (!step.keys.empty()) {
+    auto listed = Param(step.keys);
+    all.clear();
+    if (listed->type() == Type::kList) {
+      for (const AttributeValue& key : listed->AsList()) {
+        if (key.type() != Type::kMap) return RefuseField(step.keys, "should be a list of maps");
+        all.push_back(key.AsMap());
+      }
+    }
+  }
   if (!step.for_each.empty()) {
     all.clear();
     PageRequest page;
@@ -398,6 +416,7 @@ Result<std::vector<std::string>> Asking::ExplainStep(const Step& step) {
       }
       std::string line = "BatchGetItem " + table.name;
       for (const Item& key : planned.keys) line += " " + KeyTextOf(table, key);
+      if (sketch_ && planned.keys.empty()) line += " <" + step.keys + ">";
       lines.push_back(line + consistent);
       return lines;
     }
@@ -427,9 +446,31 @@ Result<std::vector<std::string>> Asking::ExplainStep(const Step& step) {
       return std::vector<std::string>{line};
     }
     case Form::kMemory: return std::vector<std::string>{};
+    case Form::kThrough: return ExplainParts(step);
     case Form::kSearch: return ExplainSearch(&runtime_, step, params_);
   }
   return std::vector<std::string>{};
+}
+
+// What C++ will ask for, with <names> for what only the answers before tell.
+Result<std::vector<std::string>> Asking::ExplainParts(const Step& step) {
+  std::vector<std::string> lines;
+  for (const std::string& id : step.through) {
+    Asking part(&runtime_, kProgram, *runtime_.model().FindPattern(id));
+    part.sketch_ = true;
+    HF_CHECK_OK(part.Bind(KnownTo(part.pattern_)));
+    HF_TRY(std::vector<std::string> more, part.Explain());
+    lines.insert(lines.end(), more.begin(), more.end());
+  }
+  return lines;
+}
+
+Item Asking::KnownTo(const Pattern& other) const {
+  Item known;
+  for (const auto& [name, value] : params_) {
+    if (FindAttribute(other.params, name) != nullptr) known.Set(name, value);
+  }
+  return known;
 }
 
 Result<std::vector<std::string>> Asking::Explain() {
@@ -632,10 +673,7 @@ std::string Asking::BoundTo() const {
 }
 
 Status Asking::RunReads(const PageRequest& page, Answer* answer) {
-  int64_t limit = page.limit.value_or(pattern_.limit);
-  if (limit < 1 || limit > static_cast<int64_t>(kPageMax))
-    return RefuseField("limit", "should be from 1 to 1000", std::to_string(limit));
-  auto want = static_cast<size_t>(limit);
+  HF_TRY(size_t want, PageSize(page));
   Position position;
   if (!page.cursor.empty()) {
     HF_TRY(position, runtime_.cursors_.Decode(page.cursor, BoundTo()));
@@ -688,12 +726,8 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
         return left->AsDouble() < right->AsDouble();
       return ReadableValue(*left) < ReadableValue(*right);
     });
-    auto& records = answer->records;
-    more = records.size() > skip + want;
-    records.erase(records.begin(), records.begin() + static_cast<ptrdiff_t>(std::min(skip, records.size())));
-    if (records.size() > want) records.erase(records.begin() + static_cast<ptrdiff_t>(want), records.end());
-    position = Position{};
-    position.skip = static_cast<int64_t>(skip + want);
+    TakePage(skip, want, std::exchange(answer->records, {}), answer);
+    return Ok{};
   }
   if (more) answer->cursor = runtime_.cursors_.Encode(position, BoundTo());
   return Ok{};
@@ -702,12 +736,7 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
 Result<Answer> Asking::Run(const PageRequest& page) {
   Answer answer;
   for (const auto& [name, id] : case_->bundle) {
-    Item parameters;
-    const Pattern* part = runtime_.model().FindPattern(id);
-    for (const auto& [param, value] : params_) {
-      if (FindAttribute(part->params, param) != nullptr) parameters.Set(param, value);
-    }
-    auto got = runtime_.Ask(caller_, id, parameters, {});
+    auto got = runtime_.Ask(caller_, id, KnownTo(*runtime_.model().FindPattern(id)), {});
     // A part that is not there leaves its place empty.
     if (!got && RefusalName(got.error()) != "NotFound") return got.error();
     answer.parts.emplace_back(name, got ? *std::move(got) : Answer());
@@ -723,9 +752,63 @@ Result<Answer> Asking::Run(const PageRequest& page) {
     case Form::kPutAll: HF_CHECK_OK(RunPutAll(first, &answer)); break;
     case Form::kDeleteAll: HF_CHECK_OK(RunDeleteAll(first, &answer)); break;
     case Form::kTransact: HF_CHECK_OK(RunTransact(first, &answer)); break;
+    case Form::kThrough: HF_CHECK_OK(RunThrough(first, page, &answer)); break;
     default: HF_CHECK_OK(RunReads(page, &answer));
   }
   return answer;
+}
+
+Status Asking::RunThrough(const Step& step, const PageRequest& page, Answer* answer) {
+  const auto& library = runtime_.options_.commands;
+  std::string name = runtime_.model().name + "." + pattern_.id;
+  if (library == nullptr || library->patterns.count(name) == 0)
+    return Refuse("NotConfigured", pattern_.id + " is answered by C++, which this program does not hold");
+  HF_TRY(size_t want, PageSize(page));
+  Position position;
+  if (!page.cursor.empty()) {
+    HF_TRY(position, runtime_.cursors_.Decode(page.cursor, BoundTo()));
+  }
+  const Item parameters(params_);
+  PatternContext context{parameters, runtime_.NowMillis(), {}};
+  context.ask = [&](std::string_view id, const Item& known) -> Result<std::vector<Record>> {
+    if (std::find(step.through.begin(), step.through.end(), id) == step.through.end())
+      return Refuse("Internal", pattern_.id + " does not say that it asks " + std::string(id));
+    std::vector<Record> all;
+    PageRequest next;
+    next.limit = kPageMax;
+    do {
+      HF_TRY(Answer part, runtime_.Ask(kProgram, id, known, next));
+      std::move(part.records.begin(), part.records.end(), std::back_inserter(all));
+      next.cursor = std::move(part.cursor);
+    } while (!next.cursor.empty());
+    return all;
+  };
+  HF_TRY(std::vector<Record> found, library->patterns.find(name)->second(context));
+  size_t others = std::erase_if(found, [&](const Record& record) {
+    return !runtime_.IsVisible(caller_, *record.entity(), record.stored());
+  });
+  if (others > 0 && found.empty()) return Refuse("NotFound", "there is no such " + step.returns[0]->name);
+  TakePage(static_cast<size_t>(position.skip), want, std::move(found), answer);
+  return Ok{};
+}
+
+// Of a result that is there as a whole.
+void Asking::TakePage(size_t skip, size_t want, std::vector<Record> found, Answer* answer) const {
+  auto begin = found.begin() + static_cast<ptrdiff_t>(std::min(skip, found.size()));
+  auto end = begin + std::min(static_cast<ptrdiff_t>(want), found.end() - begin);
+  if (end != found.end()) {
+    Position position;
+    position.skip = static_cast<int64_t>(skip + want);
+    answer->cursor = runtime_.cursors_.Encode(position, BoundTo());
+  }
+  answer->records.assign(std::move_iterator(begin), std::move_iterator(end));
+}
+
+Result<size_t> Asking::PageSize(const PageRequest& page) const {
+  int64_t limit = page.limit.value_or(pattern_.limit);
+  if (limit < 1 || limit > static_cast<int64_t>(kPageMax))
+    return RefuseField("limit", "should be from 1 to 1000", std::to_string(limit));
+  return static_cast<size_t>(limit);
 }
 
 Status Asking::RunSearch(const Step& step, Answer* answer) {
@@ -912,7 +995,8 @@ Result<std::vector<std::string>> Runtime::Explain(const Caller& caller, std::str
 Result<Answer> Runtime::List(const Caller& caller, const Entity& entity, const Item& known,
                              const PageRequest& page) {
   Item with = known;
-  if (!caller.tenant.empty() && entity.Find(model_->tenant) != nullptr && !with.Has(model_->tenant))
+  if (!caller.tenant.empty() && model_->FillsTenant() && entity.Find(model_->tenant) != nullptr &&
+      !with.Has(model_->tenant))
     with.Set(model_->tenant, caller.tenant);
   auto serves = [&](const std::vector<KeyPart>& parts, size_t hash_count) {
     for (size_t i = 0; i < hash_count; ++i) {

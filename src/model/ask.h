@@ -51,6 +51,9 @@ class Asking {
   Status AppendSort(const Step& step, ExpressionBuilder* builder) const;
   Status CheckOwner(const Step& step, const QueryRequest& query);
   Result<std::vector<std::string>> ExplainStep(const Step& step);
+  Result<std::vector<std::string>> ExplainParts(const Step& step);
+  // Those parameters that are another pattern's too.
+  Item KnownTo(const Pattern& other) const;
   Item WriteFields(const Entity& entity) const;
 
   // --- running; each appends to `answer` ---
@@ -61,6 +64,9 @@ class Asking {
   Result<bool> RunScan(const Step& step, size_t want, Position* position, std::vector<Record>* out);
   Status RunKeys(const Planned& planned, std::vector<Record>* out);
   Status RunSearch(const Step& step, Answer* answer);
+  Status RunThrough(const Step& step, const PageRequest& page, Answer* answer);
+  Result<size_t> PageSize(const PageRequest& page) const;
+  void TakePage(size_t skip, size_t want, std::vector<Record> found, Answer* answer) const;
   Status RunWrite(const Step& step, Answer* answer);
   Status RunPutAll(const Step& step, Answer* answer);
   Status RunDeleteAll(const Step& step, Answer* answer);
@@ -77,6 +83,7 @@ class Asking {
   const Case* case_ = nullptr;
   Expected expected_;
   std::vector<AttributeValue> items_;  // of put_all
+  bool sketch_ = false;                // only explained: what is missing goes by its name
 };
 
 }  // namespace holdfast::model

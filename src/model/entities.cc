@@ -121,7 +121,8 @@ Result<Item> Runtime::WithTenant(const Caller& caller, const Entity& entity, con
   if (caller.tenant.empty() || model_->tenant.empty() || entity.Find(model_->tenant) == nullptr)
     return fields;
   auto given = TextOf(fields, model_->tenant);
-  if (given && *given != caller.tenant) return NotFound(entity, IdOf(entity, fields));
+  if (given && model_->TenantOf(*given) != caller.tenant) return NotFound(entity, IdOf(entity, fields));
+  if (!model_->FillsTenant()) return fields;
   Item with = fields;
   with.Set(model_->tenant, caller.tenant);
   return with;
@@ -140,7 +141,7 @@ bool Runtime::IsVisible(const Caller& caller, const Entity& entity, const Item& 
   const Attribute* attribute = entity.Find(model_->tenant);
   bool in_key = attribute != nullptr && !attribute->stored;  // where more may stand under the same name
   auto owner = TextOf(in_key ? Record(&entity, stored).Fields() : stored, model_->tenant);
-  return !owner || *owner == caller.tenant;
+  return !owner || model_->TenantOf(*owner) == caller.tenant;
 }
 
 Result<Item> Runtime::ParentKey(const Parent& parent, const Item& item) const {
@@ -471,7 +472,7 @@ Result<Written> Runtime::Patch(const Caller& caller, const Entity& entity, const
                                const std::vector<Condition>& where, const ParamValues& params) {
   HF_CHECK_OK(MayWrite(caller, entity, /*changes=*/true));
   if (auto tenant = TextOf(changes, model_->tenant);
-      tenant && !caller.tenant.empty() && *tenant != caller.tenant)
+      tenant && !caller.tenant.empty() && model_->TenantOf(*tenant) != caller.tenant)
     return NotFound(entity, IdOf(entity, key));
   for (int attempt = 1;; ++attempt) {
     HF_TRY(Item stored, Load(caller, entity, key, /*consistent=*/true));

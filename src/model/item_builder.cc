@@ -30,12 +30,26 @@ Status AppendKeyText(const Template::Part& part, ValueView value, std::string* o
         auto millis = ParseInstant(text);
         if (!millis) return RefuseField(part.name, "should be an instant", Shown(value));
         out->append(FormatDate(*millis));
+      } else if (part.plus != 0 && text.ends_with('>')) {  // of a plan: <after>
+        out->append(text.substr(0, text.size() - 1)).append("+" + std::to_string(part.plus) + ">");
       } else {
         out->append(text);
       }
       return Ok{};
     }
-    case Type::kNumber: value::AppendNumberText(value.payload(), out); return Ok{};
+    case Type::kNumber: {
+      if (part.width == 0 && part.plus == 0) {
+        value::AppendNumberText(value.payload(), out);
+        return Ok{};
+      }
+      int64_t number = 0;
+      if (!value.number().ToInt64(&number) || number < 0)
+        return RefuseField(part.name, "is part of a key and should be a whole number", Shown(value));
+      std::string digits = std::to_string(number + part.plus);
+      auto width = static_cast<size_t>(part.width);
+      out->append(digits.size() < width ? width - digits.size() : 0, '0').append(digits);
+      return Ok{};
+    }
     default: return RefuseField(part.name, "cannot be part of a key", Shown(value));
   }
 }

@@ -1,6 +1,7 @@
 #include "model/key_template.h"
 
 #include <algorithm>
+#include <charconv>
 
 namespace holdfast::model {
 namespace {
@@ -9,6 +10,18 @@ bool IsName(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
   });
+}
+
+// Reads the number at the end of `text` behind `sign` and takes both away. False when there is something
+// else.
+template <class Number>
+bool TakeNumber(std::string_view* text, char sign, Number* number) {
+  size_t at = text->rfind(sign);
+  if (at == std::string_view::npos) return true;
+  auto [end, failed] = std::from_chars(text->data() + at + 1, text->data() + text->size(), *number);
+  if (failed != std::errc() || end != text->data() + text->size() || *number <= 0) return false;
+  text->remove_suffix(text->size() - at);
+  return true;
 }
 
 // One stretch between two '#': the text before its first placeholder and after its last.
@@ -63,7 +76,11 @@ std::string Template::ToText() const {
   std::string text;
   for (const Part& part : parts) {
     text += part.text;
-    if (!part.name.empty()) text += "{" + part.name + (part.as_date ? ":date}" : "}");
+    if (part.name.empty()) continue;
+    text += "{" + part.name;
+    if (part.plus != 0) text += "+" + std::to_string(part.plus);
+    if (part.width != 0) text += ":" + std::to_string(part.width);
+    text += part.as_date ? ":date}" : "}";
   }
   return text;
 }
@@ -84,7 +101,10 @@ Result<Template> ParseTemplate(std::string_view text) {
     std::string_view name = text.substr(open + 1, close - open - 1);
     part.as_date = name.ends_with(":date");
     if (part.as_date) name.remove_suffix(5);
-    if (!IsName(name)) return ValidationError("no attribute's name in braces: {" + std::string(name) + "}");
+    bool number = part.as_date || (TakeNumber(&name, ':', &part.width) && TakeNumber(&name, '+', &part.plus));
+    constexpr int kWidthMax = 18;
+    if (!number || part.width > kWidthMax || !IsName(name))
+      return ValidationError("no attribute's name in braces: {" + std::string(name) + "}");
     part.name = name;
     parsed.parts.push_back(std::move(part));
     text.remove_prefix(close + 1);
@@ -119,6 +139,7 @@ std::optional<std::map<std::string, std::string>> Match(const Template& pattern,
   std::map<std::string, std::string> values;
   bool fits = Walk(pattern, text, [&](const Template::Part& part, std::string_view value) {
     if (part.as_date) return true;
+    while (part.width != 0 && value.size() > 1 && value.starts_with('0')) value.remove_prefix(1);
     auto [known, fresh] = values.emplace(part.name, value);
     return fresh || known->second == value;
   });

@@ -4,6 +4,7 @@
 // A value that goes into a template never holds '#', which is what makes reading back possible.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -20,6 +21,8 @@ struct Template {
     std::string text;      // in front of the placeholder
     std::string name;      // of the placeholder; empty at the end
     bool as_date = false;  // {createdAt:date}
+    int width = 0;         // {seq:12}: a number with zeros before it, so that texts sort as numbers do
+    int64_t plus = 0;      // {after+1:12}
   };
   std::vector<Part> parts;
 

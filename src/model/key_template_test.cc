@@ -17,6 +17,7 @@ TEST(KeyTemplate, ReadsBackWhatItMakes) {
   EXPECT_EQ(Match(Of("{a}-{b}"), "x-y"), (Values{{"a", "x"}, {"b", "y"}}));
   EXPECT_EQ(Match(Of("{a}#{a}"), "x#x"), (Values{{"a", "x"}}));
   EXPECT_EQ(Match(Of("D#{at:date}"), "D#2026-02-04"), Values());
+  EXPECT_EQ(Match(Of("E#{seq:12}#{i:2}"), "E#000000000042#00"), (Values{{"seq", "42"}, {"i", "0"}}));
   EXPECT_EQ(Match(Of("META"), "META"), Values());
   for (const auto& [pattern, text] :
        {std::pair("EVENT#{id}", "EVENT#"), std::pair("EVENT#{id}", "EVENT#a#b"),
@@ -26,9 +27,11 @@ TEST(KeyTemplate, ReadsBackWhatItMakes) {
 }
 
 TEST(KeyTemplate, IsWrittenAsItWasRead) {
-  for (const char* text : {"EVENT#{at}#{id}", "META", "{a}", "{a:date}~", "", "A#{b}C"})
+  for (const char* text :
+       {"EVENT#{at}#{id}", "META", "{a}", "{a:date}~", "", "A#{b}C", "{a:12}", "{a+1:12}", "{a+1}"})
     EXPECT_EQ(Of(text).ToText(), text);
-  for (const char* text : {"{", "a}", "{}", "{a b}", "{a", "{{a}}", "{:date}"})
+  for (const char* text : {"{", "a}", "{}", "{a b}", "{a", "{{a}}", "{:date}", "{a:}", "{a:0}", "{a:19}",
+                           "{a:x}", "{a+}", "{a+b}", "{+1}"})
     EXPECT_FALSE(ParseTemplate(text)) << text;
   EXPECT_TRUE(Of("META").is_constant());
   EXPECT_FALSE(Of("{a}").is_constant());

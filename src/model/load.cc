@@ -54,8 +54,9 @@ class Loader : private YamlReader {
       else
         Problem(top["options"] ? top["options"] : top, "has no option " + name);
     }
-    OnlyKeys(top["tenancy"], {"attribute"});
+    OnlyKeys(top["tenancy"], {"attribute", "until"});
     model_->tenant = top["tenancy"]["attribute"].text();
+    model_->tenant_until = top["tenancy"]["until"].text();
 
     EachEntry(top["tables"], [&](const std::string& name, const At& at) { ReadTable(name, at); });
     if (model_->tables.empty()) return Problem(top, "has no tables");
@@ -148,8 +149,8 @@ class Loader : private YamlReader {
     if (!index.scopes.empty()) {
       const Index* scoped = table->FindIndex(index.scopes);
       if (scoped == nullptr) return Problem(at["scopes"], "no index that stands before this one");
-      if (model_->tenant.empty())
-        return Problem(at["scopes"], "only a model with `tenancy` can scope an index");
+      if (!model_->FillsTenant())
+        return Problem(at["scopes"], "only a model whose `tenancy` is a whole attribute can scope an index");
       index.hash = scoped->hash;
       index.hash.push_back({model_->tenant, 'S'});
       index.range = scoped->range;
@@ -475,6 +476,9 @@ class Loader : private YamlReader {
                           " cannot be part of a key: " + piece.name);
         if (piece.as_date && attribute->kind != Kind::kInstant)
           Problem(at, "{" + piece.name + ":date} needs an attribute of type ts");
+        if (piece.width != 0 && attribute->kind != Kind::kNumber)
+          Problem(at,
+                  "{" + piece.name + ":" + std::to_string(piece.width) + "} needs an attribute of type N");
         bool filled =
             attribute->required || attribute->default_value || attribute->default_from || attribute->always;
         if (primary && !filled && &pattern == &part.templates.back())
@@ -662,11 +666,11 @@ class Loader : private YamlReader {
   }
 
   void OnlyPatternKeys(const At& at) {
-    OnlyKeys(at,
-             {"title",      "get",      "query",  "batch_get", "for",        "for_each", "scan",   "union",
-              "cases",      "bundle",   "search", "put",       "put_all",    "update",   "where",  "delete",
-              "delete_all", "transact", "memory", "returns",   "index",      "filter",   "params", "let",
-              "keep",       "order",    "sort",   "limit",     "consistent", "when",     "given"});
+    OnlyKeys(at, {"title",      "get",    "query",      "batch_get", "for",    "for_each", "scan",
+                  "union",      "cases",  "bundle",     "search",    "put",    "put_all",  "update",
+                  "where",      "delete", "delete_all", "transact",  "memory", "returns",  "index",
+                  "filter",     "params", "let",        "keep",      "order",  "sort",     "limit",
+                  "consistent", "when",   "given",      "through",   "keys"});
   }
 
   void ReadCase(const Scope& scope, Pattern* pattern) {
@@ -702,7 +706,7 @@ class Loader : private YamlReader {
   static const At* FormLevel(const Scope& scope) {
     for (const At& level : scope.levels) {
       for (const char* key : {"get", "query", "batch_get", "scan", "search", "put", "put_all", "update",
-                              "delete", "delete_all", "transact", "memory"}) {
+                              "delete", "delete_all", "transact", "memory", "through"}) {
         if (level[key]) return &level;
       }
     }
@@ -719,7 +723,7 @@ class Loader : private YamlReader {
     if (form == nullptr) {
       return Problem(scope.own(),
                      "says no form: get, query, batch_get, scan, union, cases, bundle, search, put, "
-                     "put_all, update, delete, delete_all, transact or memory");
+                     "put_all, update, delete, delete_all, transact, memory or through");
     }
     Step step;
     step.form = Form::kQuery;
@@ -747,6 +751,10 @@ class Loader : private YamlReader {
       step.form = Form::kMemory;
       step.memory_from = (*form)["memory"]["from"].text();
       step.memory_by = (*form)["memory"]["by"].text();
+    } else if ((*form)["through"]) {
+      step.form = Form::kThrough;
+      step.through = Texts((*form)["through"]);
+      if (step.returns.empty()) return Problem((*form)["through"], "says no `returns`");
     } else if ((*form)["query"]) {
       if (!ReadQuery(scope, &step)) return;
     }
@@ -754,6 +762,7 @@ class Loader : private YamlReader {
     EachEntry(scope["for"], [&](const std::string& name, const At& values) {
       step.for_values.emplace_back(name, Texts(values));
     });
+    step.keys = scope["keys"].text();
     if (scope["for_each"]) {
       step.for_each = scope["for_each"]["pattern"].text();
       EachEntry(scope["for_each"]["bind"],
@@ -917,6 +926,7 @@ class Loader : private YamlReader {
       for (const auto& [name, pattern] : write.set) Collect(pattern, &names);
     }
     if (step.form == Form::kMemory) names.push_back(step.memory_by);
+    if (!step.keys.empty()) names = {step.keys};
     std::erase_if(names, [&](const std::string& name) {
       bool for_value = std::any_of(step.for_values.begin(), step.for_values.end(),
                                    [&](const auto& f) { return f.first == name; });
@@ -1055,6 +1065,7 @@ class Loader : private YamlReader {
       for (const auto& [name, id] : one.bundle) ids.push_back(id);
       for (const Step& step : one.steps) {
         for (const std::string& id : {step.for_each, step.memory_from}) ids.push_back(id);
+        ids.insert(ids.end(), step.through.begin(), step.through.end());
         if (step.search) ids.push_back(step.search->each_pattern);
       }
     }

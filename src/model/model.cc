@@ -102,6 +102,9 @@ bool Pattern::writes() const {
   });
 }
 
+std::string_view Model::TenantOf(std::string_view value) const {
+  return tenant_until.empty() ? value : value.substr(0, value.find(tenant_until));
+}
 const Table* Model::FindTable(std::string_view id) const {
   return FindIn(tables, id, &Table::id);
 }

@@ -274,6 +274,7 @@ struct Step {
     kDeleteAll,
     kTransact,
     kMemory,
+    kThrough,
   };
   Form form = Form::kGet;
   const Table* table = nullptr;
@@ -291,10 +292,12 @@ struct Step {
   std::vector<std::pair<std::string, std::vector<std::string>>> for_values;
   std::string for_each;
   std::map<std::string, std::string> bind;
+  std::string keys;  // or the parameter that lists them
   std::optional<Search> search;
   std::vector<PatternWrite> writes;
   std::string memory_from;
   std::string memory_by;
+  std::vector<std::string> through;  // of kThrough: the patterns that C++ answers it from
 };
 
 // The steps to take when the parameters fit.
@@ -335,7 +338,8 @@ struct Model {
   std::string title;
   std::string stage;
   std::map<std::string, bool> options;
-  std::string tenant;  // the attribute that names whom an item belongs to; empty: no tenants
+  std::string tenant;        // the attribute that names whom an item belongs to; empty: no tenants
+  std::string tenant_until;  // whose name ends where this begins; empty: all of it is the name
   std::vector<std::unique_ptr<Table>> tables;
   std::vector<std::unique_ptr<Schema>> schemas;
   std::vector<std::unique_ptr<Entity>> entities;
@@ -345,6 +349,10 @@ struct Model {
   std::vector<std::unique_ptr<Command>> commands;
   std::vector<std::unique_ptr<Role>> roles;  // none: every caller may do everything
 
+  // Whom an item with this value of the tenancy attribute belongs to.
+  std::string_view TenantOf(std::string_view value) const;
+  // Whether a tenant's name is all that the attribute holds, so that who asks need not say it.
+  bool FillsTenant() const { return !tenant.empty() && tenant_until.empty(); }
   const Table* FindTable(std::string_view id) const;
   const Schema* FindSchema(std::string_view name) const;
   const Entity* FindEntity(std::string_view name) const;

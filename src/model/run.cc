@@ -45,9 +45,9 @@ Result<CommandAnswer> Running::Run(const Item& given, const RunOptions& options)
   const std::string& tenant = runtime_.model_->tenant;
   if (!caller_.tenant.empty() && FindAttribute(command_.inputs, tenant) != nullptr) {
     auto named = given.Get(tenant);
-    if (named && !named->is_null() && *named != AttributeValue(caller_.tenant))
+    if (named && !named->is_null() && runtime_.model_->TenantOf(ReadableValue(*named)) != caller_.tenant)
       return Refuse("NotFound", "there is nothing of " + ReadableValue(*named));
-    with.Set(tenant, caller_.tenant);
+    if (runtime_.model_->FillsTenant()) with.Set(tenant, caller_.tenant);
   }
   Sources sources = runtime_.MakeSources();
   HF_TRY(BuiltItem input, BuildInput(*runtime_.model_, command_.inputs, with, sources));

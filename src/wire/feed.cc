@@ -184,7 +184,7 @@ void Hub::Impl::Emit(std::string_view name, std::string_view to, const Item& bod
   }
   std::string owner;
   if (auto value = body.Get(model_->tenant); value && value->type() == AttributeValue::Type::kString)
-    owner = value->AsText();
+    owner = model_->TenantOf(value->AsText());
   Frame frame = TextFrame(text);
   base::MutexLock lock(&mu_);
   auto at = events_.find(name);

@@ -23,7 +23,8 @@ FeedOwners::FeedOwners(const model::Model* model, Store* store) : model_(model),
 
 std::string FeedOwners::OwnerOf(const Item& item) const {
   auto owner = value::MapView(item).Find(model_->tenant);
-  return owner && owner->type() == value::Type::kString ? std::string(owner->payload()) : "";
+  bool text = owner && owner->type() == value::Type::kString;
+  return text ? std::string(model_->TenantOf(owner->payload())) : "";
 }
 
 FeedOwners::Answer FeedOwners::Judge(const FeedChange& change, const std::string& tenant) const {
@@ -43,7 +44,7 @@ bool FeedOwners::Ask(const FeedChange& change, const std::string& tenant) {
   for (const auto& [theirs, own] : link.bind) {
     if (auto value = change.fields.Get(own)) known.Set(theirs, *value);
   }
-  known.Set(model_->tenant, tenant);  // where it is part of the parent's key, only the tenant's own is found
+  if (model_->FillsTenant()) known.Set(model_->tenant, tenant);  // where it is part of the parent's key, only the tenant's own is found
   auto keys = model::KeysOf(parent, known);
   if (!keys) return false;
   bool remembers = remembered_.contains(&parent) && parent.table == change.entity->table;

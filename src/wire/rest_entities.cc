@@ -67,7 +67,7 @@ Result<Item> ReadKey(const model::Entity& entity, const Query& query) {
 bool IsKey(const Call& call, const model::Entity& entity, const Item& known) {
   size_t named = 0;
   for (const std::string& name : entity.KeyInputs()) {
-    bool own = name == call.model().tenant && !call.caller.tenant.empty();
+    bool own = call.model().FillsTenant() && name == call.model().tenant && !call.caller.tenant.empty();
     if (known.Has(name))
       ++named;
     else if (!own)

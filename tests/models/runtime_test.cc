@@ -267,9 +267,10 @@ TEST(Flags, AreKeptForEveryEntity) {
       SCOPED_TRACE(entity->name);
       if (entity->name == "IntegrationConfig") continue;  // needs a master key; see Secrets
       Caller tenant = Caller::Tenant(entity->Find("employeeId") || entity->Find("userId") ? "ann" : "");
+      const std::string owned = app->model().tenant_until.empty() ? "ann" : "ann:guide:t1";
       AttributeMap own;
       if (!app->model().tenant.empty() && entity->Find(app->model().tenant) != nullptr)
-        own[app->model().tenant] = "ann";
+        own[app->model().tenant] = owned;
       Record record = app.Plant(*entity, own);
       Item before = app.GetRaw(record);
       Item key = TestApp::KeyFields(record);
@@ -289,6 +290,88 @@ TEST(Flags, AreKeptForEveryEntity) {
       EXPECT_EQ(app.GetRaw(record), before);
     }
   }
+}
+
+// --- numbers in keys, tenants that are part of a text, patterns in C++ ---
+
+constexpr const char* kThreads = R"(
+model: threads
+tenancy: {attribute: thread, until: ":"}
+tables: {t: {name: Threads, key: {pk: S, sk: S}}}
+entities:
+  Post:
+    key: {pk: "T#{thread}", sk: "P#{n:6}"}
+    attributes: {thread: S!, n: N!, text: "S?"}
+patterns:
+  post: {get: Post}
+  posts: {returns: Post, query: {pk: "T#{thread}", sk: begins_with P#}}
+  after: {returns: Post, query: {pk: "T#{thread}", sk: "between P#{n+1:6} and P#~"}}
+  some: {batch_get: Post, keys: rows, params: {rows: L!}}
+  newest: {returns: Post, through: [posts, post], params: {thread: "!"}}
+  sly: {returns: Post, through: [posts], params: {thread: "!"}}
+)";
+
+class ThreadsTest : public ::testing::Test {
+ protected:
+  static ApplicationOptions Options() {
+    auto library = std::make_shared<CommandLibrary>();
+    library->patterns["threads.newest"] = [](const PatternContext& context) -> Result<std::vector<Record>> {
+      HF_TRY(std::vector<Record> all, context.ask("posts", context.parameters));
+      if (all.empty()) return all;
+      return context.ask("post", all.back().Fields());
+    };
+    library->patterns["threads.sly"] = [](const PatternContext& context) {
+      return context.ask("post", context.parameters);
+    };
+    ApplicationOptions options;
+    options.commands = library;
+    return options;
+  }
+  std::vector<int64_t> Ask(std::string_view pattern, const Item& parameters, const Caller& caller = kAdmin) {
+    std::vector<int64_t> numbers;
+    for (const Record& record : Must(app_->Ask(caller, pattern, parameters, {})).records)
+      numbers.push_back(record.Fields().Get("n")->AsInt64().value());
+    return numbers;
+  }
+
+  TestApp app_{kThreads, {}, Options()};
+};
+
+TEST_F(ThreadsTest, NumbersInKeysSortAsNumbers) {
+  for (int n : {10, 9, 100}) Must(app_->Create(kAnn, "Post", Item{{"thread", "ann:x"}, {"n", n}}));
+  EXPECT_EQ(Ask("posts", Item{{"thread", "ann:x"}}), (std::vector<int64_t>{9, 10, 100}));
+  EXPECT_EQ(Ask("after", Item{{"thread", "ann:x"}, {"n", 9}}), (std::vector<int64_t>{10, 100}));
+  EXPECT_EQ(Ask("some",
+                Item{{"rows", AttributeValue::List({AttributeValue::Map({{"thread", "ann:x"}, {"n", 9}}),
+                                                    AttributeValue::Map({{"thread", "ann:x"}, {"n", 8}})})}}),
+            (std::vector<int64_t>{9}));
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "Post", Item{{"thread", "ann:x"}, {"n", -1}})), "ValidationError");
+  EXPECT_EQ(
+      Refusal(app_->Create(kAnn, "Post", Item{{"thread", "ann:x"}, {"n", AttributeValue::Number("1.5")}})),
+      "ValidationError");
+}
+
+TEST_F(ThreadsTest, ATenantIsWhatStandsBeforeTheSign) {
+  Must(app_->Create(kAnn, "Post", Item{{"thread", "ann:x"}, {"n", 1}}));
+  EXPECT_EQ(Refusal(app_->Create(kBob, "Post", Item{{"thread", "ann:x"}, {"n", 2}})), "NotFound");
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "Post", Item{{"thread", "anna:x"}, {"n", 2}})), "NotFound");
+  EXPECT_EQ(Refusal(app_->Get(kBob, "Post", Item{{"thread", "ann:x"}, {"n", 1}})), "NotFound");
+  EXPECT_EQ(Refusal(app_->Get(kAnn, "Post", Item{{"thread", "ann:x"}, {"n", 1}})), "");
+  for (const char* pattern : {"posts", "newest"}) {
+    EXPECT_EQ(Refusal(app_->Ask(kBob, pattern, Item{{"thread", "ann:x"}}, {})), "NotFound") << pattern;
+    EXPECT_EQ(Ask(pattern, Item{{"thread", "ann:x"}}, kAnn), (std::vector<int64_t>{1})) << pattern;
+  }
+}
+
+TEST_F(ThreadsTest, APatternInCodeKeepsToItsPlan) {
+  for (int n : {1, 2}) Must(app_->Create(kAnn, "Post", Item{{"thread", "ann:x"}, {"n", n}}));
+  EXPECT_EQ(Ask("newest", Item{{"thread", "ann:x"}}), (std::vector<int64_t>{2}));
+  EXPECT_EQ(Must(app_->Explain(kAdmin, "newest", Item{{"thread", "ann:x"}})),
+            (std::vector<std::string>{"Query Threads where pk = T#ann:x and begins_with(sk, P#)",
+                                      "GetItem Threads {pk: T#ann:x, sk: P#<n>}"}));
+  EXPECT_EQ(Refusal(app_->Ask(kAdmin, "sly", Item{{"thread", "ann:x"}}, {})), "Internal");
+  EXPECT_EQ(Refusal(TestApp(kThreads)->Ask(kAdmin, "newest", Item{{"thread", "ann:x"}}, {})),
+            "NotConfigured");
 }
 
 // --- parents ---

@@ -113,7 +113,8 @@ std::string OperationText(const Step& step) {
                                                 "DeleteItem",
                                                 "Query, DeleteItem of each",
                                                 "TransactWriteItems",
-                                                "in memory"};
+                                                "in memory",
+                                                "in C++"};
   std::string index = step.index == nullptr ? "" : step.index->name;
   if (step.search && step.search->index != nullptr) index = step.search->index->name;
   return Cat(kNames[static_cast<size_t>(step.form)], index.empty() ? "" : " on " + Code(index));
@@ -142,6 +143,7 @@ std::string KeyConditionText(const Step& step) {
       parts.push_back(Cat(Code(attribute), " = ", Code(pattern.ToText())));
     }
   }
+  for (const std::string& id : step.through) parts.push_back("through " + Code(id));
   for (const Condition& condition : step.filter) parts.push_back(Cat("filter ", Code(condition.text)));
   for (const Condition& condition : step.keep) parts.push_back(Cat("keep ", Code(condition.text)));
   if (step.descending) parts.emplace_back("highest first");

@@ -28,7 +28,7 @@ class RepositoryError(Exception):
 
 
 _RFC_3339 = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
-_PLACE = re.compile(r"\{([^}:]+)(:date)?\}")
+_PLACE = re.compile(r"\{([^}:]+)(?::(date|\d+))?\}")
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
 
@@ -79,7 +79,8 @@ def _fill(template, values):
     """The template with its attributes filled in; None when one is missing."""
 
     def part(match):
-        value = str(values[match[1]])[: 10 if match[2] else None]
+        value = str(values[match[1]])
+        value = value[:10] if match[2] == "date" else value.zfill(int(match[2] or 0))
         if value == "" or "#" in value:
             raise _invalid(f"{match[1]} is part of a key: it may not be empty nor hold '#'")
         return value

@@ -104,10 +104,10 @@ function ulid(time: number): string {
 // The template with its attributes filled in; undefined when one is missing.
 function fill(template: string, values: Item): string | undefined {
   let whole = true;
-  const text = template.replace(/\{([^}:]+)(:date)?\}/g, (_, name: string, date?: string) => {
+  const text = template.replace(/\{([^}:]+)(?::(date|\d+))?\}/g, (_, name: string, form?: string) => {
     const value = values[name];
     if (value === undefined || value === null) whole = false;
-    const part = date ? String(value).slice(0, 10) : String(value);
+    const part = form === "date" ? String(value).slice(0, 10) : String(value).padStart(Number(form ?? 0), "0");
     if (part === "" || part.includes("#")) throw invalid(`${name} is part of a key: it may not be empty nor hold '#'`);
     return part;
   });
@@ -144,7 +144,7 @@ function indexKeys(facts: EntityFacts, values: Item): Item {
 
 // The attributes that stand in a key or index key template.
 const inputs = (parts: KeyPart[]) =>
-  parts.flatMap((part) => part.templates.flatMap((text) => [...text.matchAll(/\{([^}:]+)(?::date)?\}/g)].map((match) => match[1]!)));
+  parts.flatMap((part) => part.templates.flatMap((text) => [...text.matchAll(/\{([^}:]+)(?::(?:date|\d+))?\}/g)].map((match) => match[1]!)));
 
 function innerFields(field: Field, owner: Item): Fields | undefined {
   if (field.fields) return field.fields;

@@ -30,12 +30,13 @@ Attribute Given(const Model& model, Attribute attribute) {
   if (attribute.default_value)
     notes.push_back(Cat("default ", Node(*attribute.default_value).Spell(Node::Style::kJson)));
   if (attribute.default_from) notes.push_back(Cat("default ", ComputedText(*attribute.default_from)));
-  if (attribute.name == model.tenant) notes.emplace_back("the token's tenant unless told");
+  bool filled = model.FillsTenant() && attribute.name == model.tenant;
+  if (filled) notes.emplace_back("the token's tenant unless told");
   if (attribute.kind == Kind::kEncrypted) {
     notes.emplace_back("a text or a map; it is stored encrypted");
     attribute.kind = Kind::kAny;
   }
-  if (attribute.default_value || attribute.default_from || attribute.name == model.tenant)
+  if (attribute.default_value || attribute.default_from || filled)
     attribute.required = false;
   attribute.description = Join(notes, "; ");
   attribute.default_value.reset();
@@ -392,7 +393,7 @@ class ModelRoutes {
     for (const std::string& name : entity.KeyInputs()) {
       const Attribute* attribute = entity.Find(name);
       Attribute given = Given(model_, attribute == nullptr ? Declare(name, Kind::kString, "") : *attribute);
-      given.required = name != model_.tenant;
+      given.required = !model_.FillsTenant() || name != model_.tenant;
       given.description.clear();
       Take(In::kQuery, std::move(given));
     }
