@@ -14,7 +14,7 @@ def changed(tmp_path, old, new):
 
 def test_the_shipped_models_are_sound(holdfast):
     answer = holdfast.json("model", "check")
-    assert [one["model"] for one in answer["sound"]] == ["pm", "pos", "trip"] and answer["problems"] == []
+    assert [one["model"] for one in answer["sound"]] == ["auto", "pm", "pos", "trip"] and answer["problems"] == []
 
 
 def test_problems_have_their_place(holdfast, tmp_path):

@@ -14,8 +14,8 @@ import yaml
 from implementations import Implementation, install
 from server import ROOT
 
-CASES = ("pm", "pos", "pos-tenant-scope", "trip")
-COMMANDS = ("pm", "pos", "trip")
+CASES = ("auto", "pm", "pos", "pos-tenant-scope", "trip")
+COMMANDS = ("auto", "pm", "pos", "trip")
 SEARCH = "TRIP-A-01"
 
 

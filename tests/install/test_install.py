@@ -51,7 +51,7 @@ def test_the_installed_program_runs(prefix):
 def test_the_installed_program_finds_the_installed_models(prefix, tmp_path):
     found = json.loads(run(prefix / "bin/holdfast", "model", "check", "--json"))["sound"]
     assert [pathlib.Path(one["file"]) for one in found] == [
-        prefix / "share/holdfast/models" / f"{name}.yaml" for name in ("pm", "pos", "trip")
+        prefix / "share/holdfast/models" / f"{name}.yaml" for name in ("auto", "pm", "pos", "trip")
     ]
     assert (prefix / "share/holdfast/models/model.schema.json").exists()
     run(prefix / "bin/holdfast", "demo", "trip", "--data", tmp_path / "data")

@@ -51,7 +51,7 @@ AttributeMap With(AttributeMap whole, const std::string& path, const AttributeVa
 
 const int kRegistered = [] {
   int count = 0;
-  for (const char* file : {"pm", "pos", "trip"}) {
+  for (const char* file : {"auto", "pm", "pos", "trip"}) {
     std::string name = std::string(file) + ".yaml";
     ModelPtr model = Must(model::LoadModelFile(testing::kRoot / "models" / name, {}));
     struct Stored {

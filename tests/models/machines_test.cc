@@ -153,7 +153,7 @@ class MachineTest : public ::testing::Test {
 };
 
 const bool kRegistered = [] {
-  for (const char* name : {"pm", "pos", "trip"}) {
+  for (const char* name : {"auto", "pm", "pos", "trip"}) {
     auto model = model::LoadModelFile(testing::kRoot / "models" / (std::string(name) + ".yaml"), {});
     for (size_t i = 0; model && i < (*model)->machines.size(); ++i) {
       const Machine& machine = *(*model)->machines[i];
@@ -167,9 +167,9 @@ const bool kRegistered = [] {
 
 TEST(AllMachines, AreThere) {
   size_t count = 0;
-  for (const char* name : {"pm", "pos", "trip"}) count += AppOf(name)->model().machines.size();
+  for (const char* name : {"auto", "pm", "pos", "trip"}) count += AppOf(name)->model().machines.size();
   EXPECT_TRUE(kRegistered);
-  EXPECT_EQ(count, 13U);  // twelve, one of them of two entities
+  EXPECT_EQ(count, 15U);  // fourteen, one of them of two entities
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "apps/apps.h"
 #include "models/store_world.h"
 
 namespace holdfast {
@@ -18,7 +19,7 @@ using testing::StoreWorld;
 // One file of cases with its model, its store and what was written.
 class World : public StoreWorld {
  public:
-  explicit World(const std::string& file) : StoreWorld("cases/" + file) {
+  explicit World(const std::string& file) : StoreWorld("cases/" + file, Options()) {
     for (const auto& item : cases["items"]) {
       if (failure.empty()) Write(item.first.Scalar(), item.second);
     }
@@ -39,6 +40,11 @@ class World : public StoreWorld {
   }
 
  private:
+  static ApplicationOptions Options() {
+    ApplicationOptions options;
+    options.commands = apps::ShippedCommands(nullptr);
+    return options;
+  }
   static std::string KeyOf(const Record& record) {
     return record.entity()->table->name + "\n" +
            std::string(model::KeyOf(*record.entity()->table, record.stored()).flat());
@@ -133,6 +139,12 @@ class PatternTest : public ::testing::Test {
     }
     EXPECT_EQ(got, expected);
     EXPECT_EQ(answer->cursor, "");
+    if (!one["shows"]) return;
+    ASSERT_EQ(one["shows"].size(), answer->records.size());
+    for (size_t i = 0; i < answer->records.size(); ++i) {
+      Item fields = answer->records[i].Fields();
+      EXPECT_TRUE(testing::Has(one["shows"][i], fields)) << testing::PlainText(fields);
+    }
   }
 
   void Pages(World& world, const YAML::Node& one, const Caller& caller, const Item& parameters,
@@ -168,7 +180,7 @@ class PatternTest : public ::testing::Test {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  for (const char* file : {"pm.yaml", "pos.yaml", "pos-tenant-scope.yaml", "trip.yaml"}) {
+  for (const char* file : {"auto.yaml", "pm.yaml", "pos.yaml", "pos-tenant-scope.yaml", "trip.yaml"}) {
     if (const char* only = std::getenv("HOLDFAST_TEST_CASES"); only != nullptr && std::string(file) != only)
       continue;
     YAML::Node cases = YAML::LoadFile(holdfast::kRoot / "tests/models/cases" / file);

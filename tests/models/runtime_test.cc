@@ -261,7 +261,7 @@ TEST(TripTest, TheVersionCountsTheChanges) {
 // --- flags ---
 
 TEST(Flags, AreKeptForEveryEntity) {
-  for (const char* name : {"pm", "pos", "trip"}) {
+  for (const char* name : {"auto", "pm", "pos", "trip"}) {
     TestApp app(name);
     for (const auto& entity : app->model().entities) {
       SCOPED_TRACE(entity->name);
@@ -377,7 +377,7 @@ TEST_F(ThreadsTest, APatternInCodeKeepsToItsPlan) {
 // --- parents ---
 
 TEST(Parents, AreNeededByEveryChild) {
-  for (const char* name : {"pm", "pos", "trip"}) {
+  for (const char* name : {"auto", "pm", "pos", "trip"}) {
     TestApp app(name);
     for (const auto& entity : app->model().entities) {
       if (entity->parents.empty()) continue;

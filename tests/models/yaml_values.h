@@ -3,6 +3,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -29,13 +30,42 @@ inline AttributeValue ValueOf(const YAML::Node& node) {
     return AttributeValue::List(std::move(numbers));
   }
   AttributeMap entries;
-  for (const auto& entry : node) entries[entry.first.Scalar()] = ValueOf(entry.second);
+  for (const auto& entry : node) {
+    if (entry.first.Scalar() == "<<")
+      entries.merge(AttributeMap(ValueOf(entry.second).AsMap()));
+    else
+      entries[entry.first.Scalar()] = ValueOf(entry.second);
+  }
   return AttributeValue::Map(std::move(entries));
 }
 
 inline Item ItemOf(const YAML::Node& node) {
   if (!node || !node.IsMap()) return Item();
   return Item(ValueOf(node).AsMap());
+}
+
+// Whether `actual` has all that `expected` says: of maps only what is named, null for what is absent, "*" for
+// anything that is there.
+inline bool Has(const AttributeValue& expected, const AttributeValue& actual) {
+  using Type = AttributeValue::Type;
+  if (expected.type() == Type::kString && expected.AsText() == "*") return !actual.is_null();
+  if (expected.type() != actual.type()) return false;
+  if (expected.type() == Type::kMap) {
+    const AttributeMap& entries = actual.AsMap();
+    return std::all_of(expected.AsMap().begin(), expected.AsMap().end(), [&](const auto& entry) {
+      auto at = entries.find(entry.first);
+      return Has(entry.second, at == entries.end() ? AttributeValue() : at->second);
+    });
+  }
+  if (expected.type() == Type::kList) {
+    const auto& wanted = expected.AsList();
+    const auto& elements = actual.AsList();
+    return std::equal(wanted.begin(), wanted.end(), elements.begin(), elements.end(), Has);
+  }
+  return expected == actual;
+}
+inline bool Has(const YAML::Node& expected, const Item& actual) {
+  return Has(AttributeValue::Map(ItemOf(expected).ToMap()), AttributeValue::Map(actual.ToMap()));
 }
 
 }  // namespace holdfast::testing
