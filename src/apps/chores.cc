@@ -17,6 +17,7 @@ struct Chore {
   std::chrono::seconds period;
 };
 constexpr Chore kChores[] = {
+    {"pm", "action.releaseDue", std::chrono::seconds(60)},
     {"trip", "policy.cleanup", std::chrono::seconds(5)},
     {"trip", "ws.heartbeat", std::chrono::seconds(300)},
 };
@@ -29,8 +30,8 @@ struct Planned {
 
 }  // namespace
 
-Chores::Chores(std::vector<Application*> applications, const base::Log* log)
-    : applications_(std::move(applications)), log_(log), thread_([this] { Run(); }) {}
+Chores::Chores(std::vector<Application*> applications, Tell tell, const base::Log* log)
+    : applications_(std::move(applications)), tell_(std::move(tell)), log_(log), thread_([this] { Run(); }) {}
 
 Chores::~Chores() {
   {
@@ -54,6 +55,7 @@ void Chores::Run() {
     for (Planned& one : planned) {
       if (one.due <= steady_clock::now()) {
         auto done = one.application->Run(Caller(), one.chore->command, {});
+        if (done && tell_) tell_(one.application->model(), done->emitted);
         // A model whose tables are not made yet has nothing to be done.
         if (!done && model::RefusalName(done.error()) != "Unavailable") {
           HF_LOG(*log_, kWarning, "a chore was refused", {"model", one.chore->model},

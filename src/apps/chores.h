@@ -1,6 +1,7 @@
 // What applications need done from time to time: commands that a server runs by itself.
 #pragma once
 
+#include <functional>
 #include <thread>
 #include <vector>
 
@@ -14,8 +15,10 @@ namespace holdfast::apps {
 // left is seen to. A chore that is refused is tried again when its time comes.
 class Chores {
  public:
-  // All must outlive it.
-  Chores(std::vector<Application*> applications, const base::Log* log);
+  // What the commands told, after their commits.
+  using Tell = std::function<void(const model::Model&, const std::vector<Emitted>&)>;
+  // All must outlive it. `tell` may be empty.
+  Chores(std::vector<Application*> applications, Tell tell, const base::Log* log);
   ~Chores();
   Chores(const Chores&) = delete;
   Chores& operator=(const Chores&) = delete;
@@ -24,6 +27,7 @@ class Chores {
   void Run();
 
   const std::vector<Application*> applications_;
+  const Tell tell_;
   const base::Log* const log_;
   base::Mutex mu_;
   base::CondVar stopping_;

@@ -25,6 +25,7 @@ struct ServeConfig {
   std::string credentials_file;
   std::string log_level = "info";
   int64_t drain_seconds = 10;
+  int64_t trip_choice_minutes = 0;
   ModelsConfig models;
   TokenFlags tokens;
   AgentFlags agents;

@@ -111,6 +111,11 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
                    "Seconds until an idle connection is closed")
       ->capture_default_str();
   serve
+      ->add_option("--trip-choice-minutes", config->trip_choice_minutes,
+                   "Cancel a booking whose options nobody chooses from for so long; 0: never")
+      ->check(CLI::Range(int64_t{0}, int64_t{525'600}))
+      ->capture_default_str();
+  serve
       ->add_option("--drain-seconds", config->drain_seconds,
                    "Seconds that requests have to finish at SIGTERM")
       ->capture_default_str();

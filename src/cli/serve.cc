@@ -5,6 +5,7 @@
 
 #include "apps/apps.h"
 #include "apps/chores.h"
+#include "apps/system_agents.h"
 #include "auth/issuer.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -101,6 +102,7 @@ struct Surface {
   std::unique_ptr<wire::WorkerPool> pool;
   Applications applications;
   std::unique_ptr<wire::Sockets> sockets;
+  std::unique_ptr<apps::SystemAgents> system_agents;
   std::unique_ptr<apps::Chores> chores;
 
   std::vector<Application*> all() const {
@@ -108,10 +110,15 @@ struct Surface {
     for (const auto& application : applications) pointers.push_back(application.get());
     return pointers;
   }
+  // What commands told after their commits.
+  void Tell(const model::Model& model, const std::vector<Emitted>& emitted) const {
+    sockets->Emit(model, emitted);
+    if (system_agents) system_agents->Told(model, emitted);
+  }
 };
 
 Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::vector<ModelPtr>& models,
-                            const base::Log& log) {
+                            apps::OpenAgents agents, const base::Log& log) {
   Surface surface;
   surface.pool = std::make_unique<wire::WorkerPool>(kRestThreads, /*queue_max=*/10'000);
   surface.expiry = std::make_unique<wire::Expiry>();
@@ -130,7 +137,8 @@ Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::
   options.commands = apps::ShippedCommands(
       [sockets = surface.sockets.get()](const std::string& connection, const Emitted& message) {
         return sockets->Send(connection, message);
-      });
+      },
+      std::move(agents));
   HF_TRY(surface.applications, OpenApplications(store, models, options));
   return surface;
 }
@@ -165,8 +173,8 @@ wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<Mod
   options.post = [sockets](std::string_view connection, std::string_view text) {
     return sockets->Post(connection, text);
   };
-  options.emit = [sockets](const model::Model& model, const Caller&, const std::vector<Emitted>& emitted) {
-    sockets->Emit(model, emitted);
+  options.emit = [&surface](const model::Model& model, const Caller&, const std::vector<Emitted>& emitted) {
+    surface.Tell(model, emitted);
   };
   options.open = [sockets](Application* application, const Caller& caller, const auth::Identity& identity) {
     auto may_read = [application, caller](std::string_view entity) {
@@ -208,7 +216,12 @@ int Serve(const ServeConfig& given) {
   if (!models) return Fail(models.error());
   auto data = OpenData(config, *models, log);
   if (!data) return Fail(data.error());
-  auto surface = OpenSurface(config, data->store.get(), *models, log);
+  auto runtime_options = RuntimeOptionsOf(config.agents, /*shared=*/config.store_kind == "dynamodb");
+  if (!runtime_options) return Fail(runtime_options.error());
+  AgentRuntime runtime(data->store.get(), *runtime_options, &log);
+  apps::OpenAgents open_agents;
+  if (config.agents.on) open_agents = [&runtime] { return runtime.Get(); };
+  auto surface = OpenSurface(config, data->store.get(), *models, open_agents, log);
   if (!surface) return Fail(surface.error());
   if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log);
       !ready)
@@ -222,12 +235,17 @@ int Serve(const ServeConfig& given) {
   engine::Engine* engine = data->engine.get();
   if (engine == nullptr) config.protocol.fronts = data->store->name();
 
-  auto runtime_options = RuntimeOptionsOf(config.agents, /*shared=*/config.store_kind == "dynamodb");
-  if (!runtime_options) return Fail(runtime_options.error());
-  AgentRuntime runtime(data->store.get(), *runtime_options, &log);
   if (config.agents.on) {
     runtime.Resume();
     config.protocol.more_metrics = [&runtime] { return runtime.Metrics(); };
+    apps::SystemAgentsOptions system;
+    system.choice_millis = config.trip_choice_minutes * 60'000;
+    system.emit = [sockets = surface->sockets.get()](const model::Model& model,
+                                                     const std::vector<Emitted>& emitted) {
+      sockets->Emit(model, emitted);
+    };
+    surface->system_agents =
+        std::make_unique<apps::SystemAgents>(open_agents, surface->all(), std::move(system), &log);
   }
   wire::Agents agents({[&runtime] { return runtime.Get(); }, runtime_options->system_users},
                       surface->expiry.get(), &log);
@@ -240,7 +258,10 @@ int Serve(const ServeConfig& given) {
   wire::Front front(&protocol, &rest);
   auto server = wire::HttpServer::Start(config.http, &front, &log);
   if (!server) return Fail(server.error());
-  surface->chores = std::make_unique<apps::Chores>(surface->all(), &log);
+  auto tell = [&surface](const model::Model& model, const std::vector<Emitted>& emitted) {
+    surface->Tell(model, emitted);
+  };
+  surface->chores = std::make_unique<apps::Chores>(surface->all(), tell, &log);
   std::printf("%s\n", Greeting(config, data->store->name(), (*server)->port()).c_str());
   if (config.models.demo) std::printf("%s", DemoLink(config, Address(config, (*server)->port())).c_str());
   std::fflush(stdout);
@@ -256,6 +277,7 @@ int Serve(const ServeConfig& given) {
   (*server)->Stop();
   surface->pool->Stop();  // whatever still ran has given its answer back
   pool.reset();
+  surface->system_agents.reset();
   agents.Leave();
   runtime.Stop();  // likewise
   Status durable = engine == nullptr ? Status(Ok{}) : engine->committer().WaitDurable();
