@@ -71,7 +71,12 @@ class MachineTest : public ::testing::Test {
   Record In(const std::string& state) {
     AttributeMap fields{{"id", "m" + std::to_string(++count_)}};
     const Entity& entity = *machine_.entity;
-    if (entity.Find("id") == nullptr) fields = {{entity.KeyInputs().back(), "m" + std::to_string(count_)}};
+    std::vector<std::string> inputs = entity.KeyInputs();
+    if (entity.Find("id") == nullptr) fields.clear();
+    if (std::find(inputs.begin(), inputs.end(), "id") == inputs.end()) {
+      bool number = entity.Find(inputs.back())->kind == model::Kind::kNumber;
+      fields[inputs.back()] = number ? AttributeValue(count_) : AttributeValue("m" + std::to_string(count_));
+    }
     if (machine_.name == "PM-S-04") fields = {{"integration", "jira"}};
     for (const auto& [name, value] : Making(machine_, state)) fields[name] = value;
     if (machine_.name == "PM-S-04") static_cast<void>(app_->Delete(Caller(), entity.name, Item(fields)));
