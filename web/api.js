@@ -61,12 +61,17 @@ export const session = {
   },
 };
 
-export async function request(method, path, {query, body, headers, signal} = {}) {
+function address(path, query) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined && value !== null && value !== "")
       url.searchParams.set(name, typeof value === "object" ? JSON.stringify(value) : value);
   }
+  return url;
+}
+
+export async function request(method, path, {query, body, headers, signal} = {}) {
+  const url = address(path, query);
   let response;
   try {
     response = await fetch(url, {
@@ -134,6 +139,14 @@ export function fit(command, values) {
   return given;
 }
 
+export function openSocket(path, query) {
+  const url = address(path, query);
+  url.protocol = url.protocol.replace("http", "ws");
+  return new WebSocket(url, ["holdfast", `bearer.${session.token}`]);
+}
+// Milliseconds to wait after so many failures, not the same for all who wait.
+export const pauseAfter = (tries) => Math.min(30000, 500 * 2 ** tries) * (0.75 + Math.random() / 2);
+
 // A connection that comes back by itself and goes on where it was.
 class Live {
   constructor(model) {
@@ -144,10 +157,8 @@ class Live {
     this.open();
   }
   open() {
-    const url = new URL(`v1/${this.model}/ws`, base);
-    url.protocol = url.protocol.replace("http", "ws");
     this.state("connecting");
-    const socket = (this.socket = new WebSocket(url, ["holdfast", `bearer.${session.token}`]));
+    const socket = (this.socket = openSocket(`v1/${this.model}/ws`));
     let heard = Date.now();
     let greeted = false;
     const beat = setInterval(() => {
@@ -176,7 +187,7 @@ class Live {
       clearInterval(beat);
       if (this.closed) return;
       this.connectionId = null;
-      const pause = Math.min(30000, 500 * 2 ** this.tries++) * (0.75 + Math.random() / 2);
+      const pause = pauseAfter(this.tries++);
       this.state("waiting", new Date(Date.now() + pause).toISOString());
       // A refused token looks like any other failure here; a plain request tells.
       if (!greeted) await get("v1/models").catch(() => {});

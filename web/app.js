@@ -12,6 +12,8 @@ const kApps = {
   trip: {module: "./trip.js", label: "Trips"},
 };
 
+const kChat = "chat"; // with agents, of whichever application
+
 function parse() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
   return {
@@ -24,6 +26,7 @@ async function viewOf({parts: [name, part, ...rest], query}) {
   const views = await import("./views.js");
   if (!name) return [views.home, {}];
   const model = session.model(name);
+  if (name === kChat && !model) return [(await import("./chat.js")).start, {rest: [part]}];
   if (!model) return [views.missing, `There is no model ${name} that you may use.`];
   const context = {model, rest, query};
   const last = rest[1];
@@ -83,6 +86,8 @@ function nav({parts: [name, part]}) {
           generic.map((g) => link(g === "live" ? "Live feed" : words(g), href([m.name, g]), part === g)),
       ),
     ]),
+    h("h2", "Agents"),
+    h("ul", link("Chat", href([kChat]), name === kChat)),
     h("h2", "Server"),
     h("ul", link("API reference", "docs"), link("OpenAPI document", "openapi.json")),
     h(
@@ -194,7 +199,10 @@ session.onend = (why) => {
 
 // Search: everything that has an address, by any part of its name.
 function places() {
-  const all = [["All models", "#/", ""]];
+  const all = [
+    ["All models", "#/", ""],
+    ["Chat", href([kChat]), "Agents · view"],
+  ];
   for (const m of session.models) {
     const add = (text, parts, kind) =>
       all.push([text, href([m.name, ...parts]), `${m.title ?? m.name} · ${kind}`]);
@@ -321,11 +329,12 @@ document.querySelector(".skip").onclick = (e) => {
   main.focus();
 };
 
-// A token in the fragment is taken once and leaves the address bar and the history.
+// A token in the fragment is taken once and leaves the address bar and the history. #token=…&to=/chat says where to go.
 function takeToken() {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  const query = new URLSearchParams(location.hash.slice(1));
+  const given = query.get("token");
   if (!given || !location.hash.startsWith("#token=")) return false;
-  history.replaceState(null, "", "#/");
+  history.replaceState(null, "", `#/${(query.get("to") ?? "").replace(/^\/+/, "")}`);
   enter(given);
   return true;
 }
