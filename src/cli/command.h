@@ -30,6 +30,7 @@ std::pair<CLI::App*, Config*> AddCommand(CLI::App* parent, const std::string& na
   app->add_flag("--json", config->json, "Print one JSON document; errors too, on stderr");
   if constexpr (requires { config->rest; }) app->allow_extras();
   app->callback([app, config, command, run] {
+    if (!app->get_subcommands().empty()) return;  // a command of its own, which has set `run`
     if constexpr (requires { config->rest; }) config->rest = app->remaining();
     *run = [config, command] {
       Result<int> done = command(*config);

@@ -1,6 +1,7 @@
 // The settings of `holdfast serve`: flags, HOLDFAST_* variables and a YAML file, in that order of precedence.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,13 @@
 #include "wire/http_server.h"
 
 namespace holdfast::cli {
+
+// Who the page is opened as, by a link that is printed at the start, and where.
+struct PageLink {
+  std::string subject;
+  std::string role;
+  std::string place = "/";
+};
 
 struct ServeConfig {
   Options store;
@@ -29,6 +37,7 @@ struct ServeConfig {
   ModelsConfig models;
   TokenFlags tokens;
   AgentFlags agents;
+  std::optional<PageLink> link;
   std::string store_kind = "embedded";  // or "dynamodb": the tables are at `endpoint`
   std::string endpoint;
 };

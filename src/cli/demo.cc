@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/ulid.h"
+#include "cli/demo_chat.h"
 #include "cli/store_flags.h"
 #include "model/item_builder.h"
 #include "model/model.h"
@@ -229,6 +230,7 @@ std::vector<std::string> ToTry(const std::string& world, const DataFlags& flags)
 }
 
 Result<int> Demo(const DemoConfig& config) {
+  if (config.world.empty()) return UsageError("which world? pm, pos, trip or all");
   HF_TRY(std::vector<ModelPtr> models, LoadModels(config.data.models));
   HF_TRY(OpenedStore store, OpenStore(config.data.store, IfMissing::kCreate));
   Node worlds = Node::Map();
@@ -271,9 +273,9 @@ void AddDemoCommand(CLI::App* app, Run* run) {
   auto [demo, config] =
       AddCommand(app, "demo", "Load a small made-up world to try things out on", run, &Demo);
   demo->add_option("world", config->world, "pm, pos, trip or all")
-      ->check(CLI::IsMember({"pm", "pos", "trip", "all"}))
-      ->required();
+      ->check(CLI::IsMember({"pm", "pos", "trip", "all"}));
   AddDataFlags(demo, &config->data);
+  AddDemoChatCommand(demo, run);
 }
 
 }  // namespace holdfast::cli

@@ -59,16 +59,19 @@ std::string Greeting(const ServeConfig& config, const std::string& store, int po
   return "holdfast " + std::string(kVersion) + " listening on " + Address(config, port) + " (" + where + ")";
 }
 
-// With the demo's data comes a way to look at it: the page, signed in.
-std::string DemoLink(const ServeConfig& config, const std::string& address) {
+// The page, signed in; empty when nothing is there to sign with.
+std::string LinkText(const ServeConfig& config, const std::string& address) {
   constexpr int64_t kSeconds = 12 * 3600;
+  const PageLink& link = *config.link;
   std::string key = IssuerKeyPath(config.tokens.issuer_key, config.store.directory);
   auto issuer = auth::Issuer::Load(key);
   if (key.empty() || !issuer) return {};
   int64_t now = base::SystemClock().NowSeconds();
-  auto token = issuer->MakeToken({"demo", "admin", {}, now, now + kSeconds});
+  auto token = issuer->MakeToken({link.subject, link.role, {}, now, now + kSeconds});
   if (!token) return {};
-  return "the page, as an administrator for 12 hours: " + address + "/#token=" + *token + "\n";
+  std::string who = link.role == "admin" ? "an administrator" : link.subject;
+  std::string place = link.place == "/" ? "" : "&to=" + link.place;
+  return "the page, as " + who + " for 12 hours: " + address + "/#token=" + *token + place + "\n";
 }
 
 // Where the tables are: with an engine of our own, or elsewhere.
@@ -194,6 +197,10 @@ wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<Mod
 
 int Serve(const ServeConfig& given) {
   ServeConfig config = given;
+  if (config.models.demo) {
+    config.link = {"demo", "admin"};
+    config.agents.echo_millis = kEchoMillis;
+  }
   if (Status usable = CheckServeConfig(config); !usable) return Fail(usable.error());
   if (config.auth == "sigv4") {
     auto credentials = auth::Credentials::Load(config.credentials_file);
@@ -218,7 +225,7 @@ int Serve(const ServeConfig& given) {
   if (!data) return Fail(data.error());
   auto runtime_options = RuntimeOptionsOf(config.agents, /*shared=*/config.store_kind == "dynamodb");
   if (!runtime_options) return Fail(runtime_options.error());
-  AgentRuntime runtime(data->store.get(), *runtime_options, &log);
+  AgentRuntime runtime(data->store.get(), *runtime_options, config.agents.echo_millis, &log);
   apps::OpenAgents open_agents;
   if (config.agents.on) open_agents = [&runtime] { return runtime.Get(); };
   auto surface = OpenSurface(config, data->store.get(), *models, open_agents, log);
@@ -230,7 +237,7 @@ int Serve(const ServeConfig& given) {
     if (Status loaded = LoadDemo(data->store.get(), *models); !loaded) return Fail(loaded.error());
   }
   // What proves who sends a request to the REST and WebSocket interfaces.
-  auto tokens = OpenTokens(config.tokens, config.store.directory, config.models.demo, log);
+  auto tokens = OpenTokens(config.tokens, config.store.directory, config.link.has_value(), log);
   if (!tokens) return Fail(tokens.error());
   engine::Engine* engine = data->engine.get();
   if (engine == nullptr) config.protocol.fronts = data->store->name();
@@ -263,7 +270,7 @@ int Serve(const ServeConfig& given) {
   };
   surface->chores = std::make_unique<apps::Chores>(surface->all(), tell, &log);
   std::printf("%s\n", Greeting(config, data->store->name(), (*server)->port()).c_str());
-  if (config.models.demo) std::printf("%s", DemoLink(config, Address(config, (*server)->port())).c_str());
+  if (config.link) std::printf("%s", LinkText(config, Address(config, (*server)->port())).c_str());
   std::fflush(stdout);
 
   int signal = 0;

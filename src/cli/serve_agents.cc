@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "apps/echo_agent.h"
 #include "base/file.h"
 #include "model/instant.h"
 
@@ -84,6 +85,7 @@ Result<agent::Runtime*> AgentRuntime::Get() {
   base::MutexLock lock(&mu_);
   if (runtime_ == nullptr) {
     HF_TRY(runtime_, agent::Runtime::Open(store_, options_, log_));
+    if (echo_millis_) apps::AttachAgent(runtime_.get(), apps::kEchoAgent, apps::EchoAgent(*echo_millis_));
   }
   return runtime_.get();
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ struct AgentFlags {
   std::vector<std::string> webhook_hosts;  // HOST or HOST=ADDRESS,ADDRESS
   std::string webhook_secret_file;
   int64_t retention_days = 0;
+  std::optional<int64_t> echo_millis;  // the agent `echo` is at work, and follows up after so long
 };
+inline constexpr int64_t kEchoMillis = 10'000;
 void AddAgentFlags(CLI::App* app, AgentFlags* flags);
 
 // With what the environment says (AUTONOMY_ENABLED). `shared`: other programs may use the same tables.
@@ -35,8 +38,9 @@ Result<agent::RuntimeOptions> RuntimeOptionsOf(const AgentFlags& flags, bool sha
 class AgentRuntime {
  public:
   // `store` and `log` must outlive it.
-  AgentRuntime(Store* store, agent::RuntimeOptions options, const base::Log* log)
-      : store_(store), log_(log), options_(std::move(options)) {}
+  AgentRuntime(Store* store, agent::RuntimeOptions options, std::optional<int64_t> echo_millis,
+               const base::Log* log)
+      : store_(store), log_(log), options_(std::move(options)), echo_millis_(echo_millis) {}
 
   // Starts it when there is something to go on with. What stands in the way is a warning in the log: the next
   // request tries again.
@@ -52,6 +56,7 @@ class AgentRuntime {
   Store* const store_;
   const base::Log* const log_;
   const agent::RuntimeOptions options_;
+  const std::optional<int64_t> echo_millis_;
 
   base::Mutex mu_;
   std::unique_ptr<agent::Runtime> runtime_ HF_GUARDED_BY(mu_);

@@ -45,8 +45,9 @@ async function useFiles(page, directory) {
   const kinds = { js: "text/javascript", css: "text/css", svg: "image/svg+xml" };
   await page.setRequestInterception(true);
   page.on("request", (request) => {
-    const file = join(directory, basename(new URL(request.url()).pathname));
-    if (!request.url().startsWith(`${endpoint}/web/`) || !existsSync(file)) return request.continue();
+    const { pathname } = new URL(request.url());
+    const file = join(directory, basename(pathname));
+    if (!pathname.startsWith("/web/") || !existsSync(file)) return request.continue();
     request.respond({ contentType: kinds[file.split(".").pop()], body: readFileSync(file) });
   });
 }
@@ -113,14 +114,15 @@ class Visitor {
   }
   // Nothing went wrong that nobody looked at: scripts, what the page's policy forbids, files that are not there.
   async leave() {
-    await this.page.browserContext().close();
+    if (!this.page.isClosed()) await this.page.browserContext().close();
     assert.deepEqual(this.complaints, []);
   }
 }
 
-// visit({role, subject, at, width, dark}): somebody who has signed in; without a role, who has not. Ends with the test `t`.
-export async function visit(t, { role, subject = "tamsin", at = "#/", width = 1280, dark = false } = {}) {
-  const context = await browser.createBrowserContext();
+// visit({role, subject, at, width, dark}): somebody who has signed in; without a role, who has not. With `link` they follow
+// it, with `beside` in a further tab of another visitor's browser. Ends with the test `t`.
+export async function visit(t, { role, subject = "tamsin", at = "#/", width = 1280, dark = false, link, beside } = {}) {
+  const context = beside ? beside.page.browserContext() : await browser.createBrowserContext();
   const page = await context.newPage();
   const complaints = [];
   page.setDefaultTimeout(20000);
@@ -134,6 +136,10 @@ export async function visit(t, { role, subject = "tamsin", at = "#/", width = 12
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }]);
   const visitor = new Visitor(page, complaints);
   t.after(() => visitor.leave());
+  if (link) {
+    await page.goto(link);
+    return visitor;
+  }
   await page.goto(`${endpoint}/${role ? `#token=${token(subject, role)}` : ""}`);
   if (role) {
     await visitor.see("Models");

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { test } from "node:test";
-import { visit } from "./browser.js";
+import { send, visit } from "./browser.js";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const lantern = "1a97e24f-0001-4000-8000-00000000f0a1";
@@ -21,7 +21,9 @@ const places = {
   search: ["#/trip/patterns/TRIP-A-01?text=business+class&threshold=0.01&run=1", "Similarity"],
   command: ["#/pm/commands/artefact.put", "Confidence"],
   live: ["#/pm/live?entity=Event", "Waiting for a change"],
+  chat: ["#/chat", "You said: Is the tide table there?"],
 };
+await send("POST", "sessions/tamsin:echo:chat/events", { type: "user_message", payload: { text: "Is the tide table there?" } });
 
 for (const [width, dark] of [[1280, false], [1280, true], [360, false], [360, true]]) {
   const manner = `${width}-${dark ? "dark" : "light"}`;
