@@ -66,6 +66,12 @@ class AgentWorkerTest : public ::testing::Test {
     return hello;
   }
   Item Receive() { return connection_->Receive(); }
+  // What comes after the heartbeats that a slow machine sends before it.
+  Item ReceiveOther() {
+    Item message = Receive();
+    while (TextOf(message, "t") == "hb") message = Receive();
+    return message;
+  }
   void Send(std::string_view text) { connection_->Send(text); }
 
   testing::Server server_;
@@ -251,7 +257,7 @@ TEST_F(AgentWorkerTest, LeasesAreKeptWhileATurnRuns) {
     EXPECT_EQ(connection_->ReceiveText(), R"({"t":"hb","leases":[{"session":"ann:guide:t1","epoch":7}]})");
   }
   go.set_value();
-  EXPECT_EQ(TextOf(Receive(), "t"), "commit");
+  EXPECT_EQ(TextOf(ReceiveOther(), "t"), "commit");
 }
 
 TEST_F(AgentWorkerTest, ATurnIsToldThatItIsNotWantedAnyMore) {
@@ -266,13 +272,13 @@ TEST_F(AgentWorkerTest, ATurnIsToldThatItIsNotWantedAnyMore) {
   Send(R"({"t":"cancel","session":"ann:guide:t1","epoch":6,"reason":"stop"})");  // of an earlier turn
   EXPECT_EQ(TextOf(Receive(), "t"), "hb") << "it runs on";
   Send(R"({"t":"cancel","session":"ann:guide:t1","epoch":7,"reason":"user_message"})");
-  EXPECT_EQ(TextOf(Receive(), "t"), "commit") << "what it has may still be committed";
+  EXPECT_EQ(TextOf(ReceiveOther(), "t"), "commit") << "what it has may still be committed";
   Send(WorkFrame(3, "ann:guide:t2"));
   EXPECT_EQ(TextOf(Receive(), "t"), "hb");
   Send(R"({"t":"hb","ok":[],"lost":[{"session":"ann:guide:t2","epoch":7}]})");
   Send(WorkFrame(4, "ann:guide:t3"));
   Send(R"({"t":"cancel","session":"ann:guide:t3","epoch":7,"reason":"stop"})");
-  EXPECT_EQ(TextOf(Receive(), "session"), "ann:guide:t3") << "what is lost is not committed";
+  EXPECT_EQ(TextOf(ReceiveOther(), "session"), "ann:guide:t3") << "what is lost is not committed";
 }
 
 // With threads of their own turns do not wait for each other.
