@@ -47,7 +47,8 @@ std::string Core::QueueOf(std::string_view session) const {
 }
 
 bool Core::IsIdleHere(const Session& session) const {
-  return session.worker != 0 && !session.in_turn && session.worker_epoch == session.head.epoch;
+  return session.worker != 0 && !session.in_turn && session.worker_epoch == session.head.epoch &&
+         !session.head.owner.empty();
 }
 
 // The owner's connection was to a start of this program that is over. Where others share the table, another
@@ -84,7 +85,7 @@ void Core::Dispatch(const SessionPtr& session) {
     if (worker != workers_.end() && worker->second.in_use < worker->second.hello.credit) {
       ++worker->second.in_use;
       session->in_turn = true;
-      Spawn(Give(session, session->worker));
+      Spawn(GiveMore(session, session->worker));
       return;
     }
   }
@@ -134,37 +135,36 @@ void Core::Match(const std::string& agent) {
   }
 }
 
+// To the worker that has the session. Nobody else was asked, and the commit will be: a check here would prove
+// nothing.
+Task<Status> Core::GiveMore(SessionPtr session, ConnectionId id) {
+  Turnstile::Pass pass = co_await session->turnstile.Enter();
+  Status loaded = co_await Load(session);
+  Result<Work> work = loaded ? Work() : Result<Work>(loaded.error());
+  if (loaded) work = co_await MakeWork(session);
+  auto worker = workers_.find(id);
+  bool has = session->in_turn && session->worker == id && session->worker_epoch == session->head.epoch;
+  if (!work || work->events.empty() || worker == workers_.end() || !has) {
+    if (session->worker == id) ReturnCredit(session.get());
+    pass.Leave();
+    if (worker == workers_.end() && session->worker == id) session->worker = 0;
+    Dispatch(session);
+    if (!work) co_return std::move(work).error();
+    co_return Ok{};
+  }
+  session->head.turn_at = Now();
+  session->ready_since = 0;
+  worker->second.sink->OnWork(*work);
+  co_return Ok{};
+}
+
 Task<Status> Core::Give(SessionPtr session, ConnectionId id) {
   auto give_back = [&] {
-    if (auto worker = workers_.find(id); worker != workers_.end()) --worker->second.in_use;
+    if (auto worker = workers_.find(id); worker != workers_.end()) Free(&worker->second);
   };
   auto worker = workers_.find(id);
   if (worker == workers_.end()) {
-    session->in_turn = false;
-    session->worker = 0;
     Dispatch(session);
-    co_return Ok{};
-  }
-  bool kept = session->in_turn && session->worker == id && session->worker_epoch == session->head.epoch;
-  if (kept) {
-    // Nobody else was asked, and the commit will be: a check here would prove nothing.
-    Turnstile::Pass pass = co_await session->turnstile.Enter();
-    Status loaded = co_await Load(session);
-    Result<Work> work = loaded ? Work() : Result<Work>(loaded.error());
-    if (loaded) work = co_await MakeWork(session);
-    worker = workers_.find(id);
-    if (!work || work->events.empty() || worker == workers_.end() || work->epoch != session->worker_epoch) {
-      session->in_turn = false;
-      give_back();
-      pass.Leave();
-      if (worker == workers_.end()) session->worker = 0;
-      Dispatch(session);
-      if (!work) co_return std::move(work).error();
-      co_return Ok{};
-    }
-    session->head.turn_at = Now();
-    session->ready_since = 0;
-    worker->second.sink->OnWork(*work);
     co_return Ok{};
   }
   std::string owner = worker->second.hello.worker + std::string(kConnected) + node_ + ":" + random_.Uuid();
@@ -446,7 +446,15 @@ void Core::ReturnCredit(Session* session) {
   if (!std::exchange(session->in_turn, false) || session->worker == 0) return;
   auto worker = workers_.find(session->worker);
   if (worker == workers_.end()) return;
-  --worker->second.in_use;
+  Free(&worker->second);
+}
+
+// It has room for whatever waits, of any of its agents.
+void Core::Free(Worker* worker) {
+  --worker->in_use;
+  for (const std::string& agent : worker->hello.agents) {
+    if (!agents_[agent].ready.empty()) loop_->Post([this, agent] { Match(agent); });
+  }
 }
 
 void Core::Ask(const SessionPtr& session, std::string reason) {
@@ -472,19 +480,24 @@ void Core::ArmLapse(const SessionPtr& session) {
 
 Task<Status> Core::Lapse(SessionPtr session) {
   Status loaded = co_await Load(session);
+  if (!loaded) {
+    co_await Sleep(1'000);
+    ArmLapse(session);
+    co_return loaded;
+  }
   const int64_t until = session->head.lease_until;
   if (until < Now()) ReturnCredit(session.get());
   Dispatch(session);
   bool waits = session->in_turn || session->head.tail > session->head.done;
-  if (loaded && waits && until >= Now()) ArmLapse(session);
-  co_return loaded;
+  if (waits && until >= Now()) ArmLapse(session);
+  co_return Ok{};
 }
 
 // A worker that stays has its room back when others have its session.
 void Core::CheckTurn(Session* session) {
-  if (session->worker == 0 || !session->in_turn || session->worker_epoch == session->head.epoch) return;
+  bool has = session->worker_epoch == session->head.epoch && !session->head.owner.empty();
+  if (session->worker == 0 || !session->in_turn || has) return;
   ReturnCredit(session);
-  Match(std::string(AgentOf(session->key)));
 }
 
 void Core::Heartbeat(std::vector<Lease> leases, Done<HeartbeatAnswer> done) {
@@ -553,7 +566,7 @@ void Core::Release(ReleaseRequest request, Done<Ok> done) {
 
 Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {
   HF_CO_TRY(SessionPtr session, Find(request.session));
-  bool poison = false;
+  bool poison = false, unknown = false;
   {
     Turnstile::Pass pass = co_await session->turnstile.Enter();
     for (int attempt = 1;; ++attempt) {
@@ -567,6 +580,8 @@ Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {
           Forget(session.get());
           continue;
         }
+        // Released by a try whose answer was lost.
+        if (unknown && next.epoch == request.epoch) break;
         counters_.fenced.fetch_add(1, std::memory_order_relaxed);
         co_return Fenced(session->key);
       }
@@ -614,6 +629,7 @@ Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {
         break;
       }
       Forget(session.get());
+      unknown = unknown || written.error().code() != ErrorCode::kTransactionCanceled;
       if (written.error().code() != ErrorCode::kTransactionCanceled && !store::MayPass(written.error()))
         co_return Unknown(written.error());
       co_await PauseBefore(attempt);

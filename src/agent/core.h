@@ -245,6 +245,7 @@ class Core final : public Runtime {
   void Match(const std::string& agent);
   Worker* PickWorker(const std::string& agent);
   Task<Status> Give(SessionPtr session, ConnectionId worker);
+  Task<Status> GiveMore(SessionPtr session, ConnectionId worker);
   Async<std::vector<Work>> DoClaim(ClaimRequest request);
   // What this claim was given before, as far as it still has it.
   Async<std::vector<Work>> ClaimedBefore(std::string owner);
@@ -261,6 +262,7 @@ class Core final : public Runtime {
   Task<Status> SkipEvent(SessionPtr session);
   void Ask(const SessionPtr& session, std::string reason);  // the worker to stop
   void ReturnCredit(Session* session);
+  void Free(Worker* worker);
   Task<Status> ScanReady(std::string agent, int shards);
   Task<Status> PollReady();
   void ArmLapse(const SessionPtr& session);
