@@ -294,7 +294,7 @@ class PowerCut {
 
 uint64_t SeedCount() {
   const char* asked = std::getenv("HOLDFAST_CRASH_SEEDS");
-  return asked != nullptr ? std::stoull(asked) : 5;
+  return asked != nullptr ? std::stoull(asked) : 2;
 }
 
 TEST(AgentPowerCut, TakesNothingThatWasAcknowledgedOrShown) {
