@@ -159,15 +159,28 @@ Core::Async<Committed> Core::DoCommit(CommitRequest request) {
     Committed answer = decision.answer;
     Written(session, &decision, keeps);
     if (keeps && !drained) {
-      Result<Work> work = co_await MakeWork(session);
+      Result<Work> work = Work();
+      if (session->head.st == kActive) work = co_await MakeWork(session);
       if (work && !work->events.empty()) {
-        session->head.turn_at = Now();
+        HandOn(session.get());
         answer.next = *std::move(work);
+      } else {
+        ReturnCredit(session.get());
+        Dispatch(session);
       }
     }
     co_return answer;
   }
   co_return Contended();
+}
+
+// The worker goes on with the session's next events. It may have been taken for gone, by a clock that was
+// ahead: then its room is taken again, and the events are not given to it a second time.
+void Core::HandOn(Session* session) {
+  session->head.turn_at = Now();
+  if (std::exchange(session->in_turn, true)) return;
+  auto worker = workers_.find(session->worker);
+  if (worker != workers_.end()) ++worker->second.in_use;
 }
 
 bool Core::IsTooLarge(const Error& error) {

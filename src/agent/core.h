@@ -279,6 +279,7 @@ class Core final : public Runtime {
   Writes WritesOf(const Session& session, const CommitRequest& request, bool keeps, bool drains,
                   Decision* decision);
   static RowChange CancelChange(std::string_view session, const TimerRow& timer, int64_t now);
+  void HandOn(Session* session);
   static bool IsTooLarge(const Error& error);
   static Error TooLarge();
   Async<Timers> LoadTimers(SessionPtr session);
