@@ -137,7 +137,7 @@ class Holdfast(Contestant):
         self.start_node(HERE / "load" / "worker.cjs", "--server", f"ws://127.0.0.1:{self.port}", "--token", self.worker_token)
 
     def counts(self):
-        return {"writes": self.store.metric("holdfast_commit_writes_total"),
+        return {"writes": self.store.metric("holdfast_written_items_total"),
                 "transactions": self.store.metric("holdfast_commit_answers_total"),
                 "syncs": self.store.metric("holdfast_commit_groups_total")}
 

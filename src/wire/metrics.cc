@@ -209,6 +209,8 @@ void Metrics::RenderStorage(engine::Engine* engine, std::string* out) {
   one("holdfast_commit_sync_seconds_total", "counter", "Time spent syncing the log.",
       static_cast<double>(commit.sync_micros) * 1e-6);
   one("holdfast_commit_queue", "gauge", "Answers waiting for a sync.", static_cast<double>(commit.queue));
+  one("holdfast_written_items_total", "counter", "Items put or deleted.",
+      static_cast<double>(engine->writer().written_items()));
   one("holdfast_expired_items_total", "counter", "Items removed because their time to live had passed.",
       static_cast<double>(engine->expired_items()));
   storage::Stats storage = engine->kv().stats();

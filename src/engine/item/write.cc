@@ -182,7 +182,12 @@ class ItemWriter::Run {
     if (written) TellMaintainers(stamp);
     writer_->committer_->End(stamp);
     HF_CHECK_OK(std::move(written));
-    for (size_t i = 0; i < actions_.size(); ++i) Count(i);
+    uint64_t items = 0;
+    for (size_t i = 0; i < actions_.size(); ++i) {
+      Count(i);
+      items += Writes(i);
+    }
+    writer_->written_items_.fetch_add(items, std::memory_order_relaxed);
     return Ok{};
   }
 

@@ -9,6 +9,7 @@
 // Thread-safe.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <string>
 #include <vector>
@@ -86,12 +87,16 @@ class ItemWriter {
   // mutation's error (kEach), or a fault of the storage.
   Result<Written> Write(const std::vector<WriteAction>& actions, const WriteOptions& options);
 
+  // Items put or deleted since the store was opened.
+  uint64_t written_items() const { return written_items_.load(std::memory_order_relaxed); }
+
  private:
   class Run;
 
   storage::Kv* const kv_;
   Committer* const committer_;
   KeyLocks* const locks_;
+  std::atomic<uint64_t> written_items_{0};
 };
 
 }  // namespace holdfast::engine
