@@ -32,14 +32,15 @@
 
 namespace holdfast {
 
-#define HF_STORE_OPERATIONS(X)                                                                         \
-  X(PutItem)                                                                                           \
-  X(GetItem)                                                                                           \
-  X(UpdateItem)                                                                                        \
-  X(DeleteItem)                                                                                        \
-  X(Query)                                                                                             \
-  X(Scan) X(SearchVectors) X(BatchGetItem) X(BatchWriteItem) X(TransactGetItems) X(TransactWriteItems) \
-      X(CreateTable) X(DescribeTable) X(ListTables) X(UpdateTable) X(DeleteTable) X(UpdateTimeToLive)  \
+#define HF_STORE_OPERATIONS(X)                                                                        \
+  X(PutItem)                                                                                          \
+  X(GetItem)                                                                                          \
+  X(UpdateItem)                                                                                       \
+  X(DeleteItem)                                                                                       \
+  X(Query)                                                                                            \
+  X(Scan)                                                                                             \
+  X(SearchVectors) X(BatchGetItem) X(BatchWriteItem) X(TransactGetItems) X(TransactWriteItems)        \
+      X(CreateTable) X(DescribeTable) X(ListTables) X(UpdateTable) X(DeleteTable) X(UpdateTimeToLive) \
           X(DescribeTimeToLive) X(TagResource) X(UntagResource) X(ListTagsOfResource)
 
 template <class Request>
@@ -119,6 +120,14 @@ class HOLDFAST_EXPORT Store {
   virtual Result<std::unique_ptr<TableWatch>> Watch(const std::string& table,
                                                     const std::optional<std::string>& from) = 0;
 
+  // Between these two, more calls of this thread are about to follow: what makes their writes durable may
+  // wait until EndTogether and be done once for all, by this thread itself if it says that it has nothing
+  // else to do. Do not wait for an answer in between. See Together.
+  virtual void BeginTogether() {}
+  virtual void EndTogether(bool nothing_else) {
+    static_cast<void>(nothing_else);
+  }
+
   virtual StoreAbilities abilities() const = 0;
   // For messages: "the store in ./data", "http://127.0.0.1:8000 (us-east-1)".
   virtual std::string name() const = 0;
@@ -138,6 +147,23 @@ class HOLDFAST_EXPORT Store {
     answered.wait(lock, [&] { return answer.has_value(); });
     return *std::move(answer);
   }
+};
+
+// The calls that one thread makes while this lives belong together: on the embedded database they share a
+// sync.
+class Together {
+ public:
+  explicit Together(Store* store) : store_(store) { store_->BeginTogether(); }
+  ~Together() { store_->EndTogether(nothing_else_); }
+  Together(const Together&) = delete;
+  Together& operator=(const Together&) = delete;
+
+  // The thread would only wait for answers now.
+  void NothingElse() { nothing_else_ = true; }
+
+ private:
+  Store* const store_;
+  bool nothing_else_ = false;
 };
 
 // The database of this process. It must outlive the store.

@@ -161,9 +161,11 @@ class Core final : public Runtime {
 
       bool await_ready() const noexcept { return false; }
       void await_suspend(std::coroutine_handle<> waiter) {
-        core->store_->Execute(request, [this, waiter](Result<Response> result) {
-          answer.emplace(std::move(result));
-          core->loop_->Post([waiter] { waiter.resume(); });
+        core->loop_->Call([this, waiter] {
+          core->store_->Execute(request, [this, waiter](Result<Response> result) {
+            answer.emplace(std::move(result));
+            core->loop_->Post([waiter] { waiter.resume(); });
+          });
         });
       }
       Result<Response> await_resume() { return *std::move(answer); }

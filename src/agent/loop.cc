@@ -9,7 +9,8 @@
 
 namespace holdfast::agent {
 
-ThreadLoop::ThreadLoop() : thread_([this] { Run(); }) {}
+ThreadLoop::ThreadLoop(Store* store)
+    : store_(store), calling_([this] { RunCalls(); }), thread_([this] { Run(); }) {}
 
 ThreadLoop::~ThreadLoop() {
   {
@@ -18,6 +19,12 @@ ThreadLoop::~ThreadLoop() {
     posted_changed_.NotifyAll();
   }
   thread_.join();
+  {
+    base::MutexLock lock(&mu_);
+    stop_calls_ = true;
+    calls_changed_.NotifyAll();
+  }
+  calling_.join();
 }
 
 void ThreadLoop::Post(std::function<void()> task) {
@@ -26,6 +33,46 @@ void ThreadLoop::Post(std::function<void()> task) {
   if (waiting_) {
     waiting_ = false;
     posted_changed_.NotifyOne();
+  }
+}
+
+void ThreadLoop::Call(std::function<void()> call) {
+  constexpr size_t kWorthIt = 4;
+  if (left_ < kWorthIt) return call();
+  base::MutexLock lock(&mu_);
+  if (calls_.empty()) calls_changed_.NotifyOne();
+  calls_.push_back(std::move(call));
+}
+
+void ThreadLoop::RunCalls() {
+  base::NameThread("hf-agents-db");
+  Tasks calls;
+  size_t left = 0;
+  for (;;) {
+    {
+      base::MutexLock lock(&mu_);
+      while (calls_.empty() && !stop_calls_) calls_changed_.Wait(&mu_);
+      if (calls_.empty()) return;
+      calls.swap(calls_);
+    }
+    Do(calls, calls_, &left);
+    calls.clear();
+  }
+}
+
+void ThreadLoop::Do(const Tasks& tasks, const Tasks& queue, size_t* left) {
+  // In parts, so that the disk is at work on one while the next is.
+  constexpr size_t kTogether = 32;
+  for (size_t begun = 0; begun < tasks.size(); begun += kTogether) {
+    Together together(store_);
+    size_t end = std::min(tasks.size(), begun + kTogether);
+    for (size_t i = begun; i < end; ++i) {
+      *left = tasks.size() - i - 1;
+      tasks[i]();
+    }
+    if (end < tasks.size()) continue;
+    base::MutexLock lock(&mu_);
+    if (queue.empty()) together.NothingElse();
   }
 }
 
@@ -65,7 +112,7 @@ void ThreadLoop::Run() {
   // The clock that timers go by may be set by an operator: look at it at least this often.
   constexpr int64_t kLookMillis = 1'000;
   base::NameThread("hf-agents");
-  std::vector<std::function<void()>> batch;
+  Tasks batch;
   for (;;) {
     int64_t next = RunDue();
     {
@@ -85,7 +132,7 @@ void ThreadLoop::Run() {
       if (posted_.empty() && stop_) return;
       batch.swap(posted_);
     }
-    for (std::function<void()>& task : batch) task();
+    Do(batch, posted_, &left_);
     batch.clear();
   }
 }

@@ -132,6 +132,15 @@ class Embedded final : public Store {
     return std::make_unique<EmbeddedWatch>(std::move(table), std::move(watch));
   }
 
+  void BeginTogether() override {
+    together_.store = this;
+  }
+  void EndTogether(bool nothing_else) override {
+    using Where = engine::Committer::Where;
+    together_.store = nullptr;
+    engine_->committer().WhenDurable(&together_.waiters, nothing_else ? Where::kHere : Where::kCommitThread);
+  }
+
   StoreAbilities abilities() const override {
     return {};
   }
@@ -146,12 +155,25 @@ class Embedded final : public Store {
     ops::Context context{engine_};
     Result<Response> answer = ops::Execute(context, request, {});
     if (!context.await_durability || engine_->committer().IsPublished()) return done(std::move(answer));
-    engine_->committer().WhenDurable(new Delivery<Response>(std::move(answer), std::move(done), &pending_));
+    auto* delivery = new Delivery<Response>(std::move(answer), std::move(done), &pending_);
+    if (together_.store == this)
+      together_.waiters.Add(delivery);
+    else
+      engine_->committer().WhenDurable(delivery);
   }
+
+  // What this thread has written since BeginTogether.
+  struct Held {
+    Embedded* store = nullptr;
+    engine::WaiterChain waiters;
+  };
+  static thread_local Held together_;
 
   engine::Engine* const engine_;
   Pending pending_;
 };
+
+thread_local Embedded::Held Embedded::together_;
 
 }  // namespace
 

@@ -101,17 +101,48 @@ Status Committer::CheckWritable() const {
 }
 
 void Committer::WhenDurable(DurabilityWaiter* waiter) {
+  WaiterChain one;
+  one.Add(waiter);
+  WhenDurable(&one, Where::kCommitThread);
+}
+
+void Committer::WhenDurable(WaiterChain* waiters, Where where) {
+  WaiterChain added = std::exchange(*waiters, {});
+  if (added.empty()) return;
   if (!waits_for_sync_) {
-    waiter->Done(Ok{});
+    Answer(added.head_, Ok{});
     return;
   }
-  queue_size_.fetch_add(1, std::memory_order_relaxed);
+  queue_size_.fetch_add(added.size_, std::memory_order_relaxed);
+  {
+    base::MutexLock lock(&queue_mu_);
+    bool idle = queue_.empty() && !syncing_;
+    if (where == Where::kCommitThread || !idle) {
+      if (queue_.empty()) {
+        queue_ = added;
+        queue_filled_.NotifyOne();
+      } else {
+        queue_.tail_->next_ = added.head_;
+        queue_.tail_ = added.tail_;
+      }
+      return;
+    }
+    syncing_ = true;
+  }
+  SyncOnce(added.head_);
   base::MutexLock lock(&queue_mu_);
-  waiter->next_ = nullptr;
-  bool was_empty = queue_head_ == nullptr;
-  (was_empty ? queue_head_ : queue_tail_->next_) = waiter;
-  queue_tail_ = waiter;
-  if (was_empty) queue_filled_.NotifyOne();
+  syncing_ = false;
+  if (!queue_.empty()) queue_filled_.NotifyOne();
+}
+
+uint64_t Committer::Answer(DurabilityWaiter* first, const Status& durable) {
+  uint64_t answered = 0;
+  for (DurabilityWaiter* waiter = first; waiter != nullptr; ++answered) {
+    DurabilityWaiter* next = waiter->next_;
+    waiter->Done(durable);
+    waiter = next;
+  }
+  return answered;
 }
 
 Status Committer::WaitDurable() {
@@ -165,17 +196,19 @@ void Committer::Run() {
     {
       base::MutexLock lock(&queue_mu_);
       if (waits_for_sync_) {
-        while (queue_head_ == nullptr && !stop_) queue_filled_.Wait(&queue_mu_);
+        while ((queue_.empty() && !stop_) || syncing_) queue_filled_.Wait(&queue_mu_);
       } else {
         auto deadline = std::chrono::steady_clock::now() + interval;
         while (!stop_ && queue_filled_.WaitUntil(&queue_mu_, deadline)) {
         }
       }
-      waiters = std::exchange(queue_head_, nullptr);
-      queue_tail_ = nullptr;
+      waiters = std::exchange(queue_, {}).head_;
       stopping = stop_;
+      syncing_ = true;
     }
     SyncOnce(waiters);
+    base::MutexLock lock(&queue_mu_);
+    syncing_ = false;
   }
 }
 
@@ -197,12 +230,7 @@ void Committer::SyncOnce(DurabilityWaiter* waiters) {
       Publish(std::move(ended));
     }
   }
-  uint64_t answered = 0;
-  for (DurabilityWaiter* waiter = waiters; waiter != nullptr; ++answered) {
-    DurabilityWaiter* next = waiter->next_;
-    waiter->Done(synced);
-    waiter = next;
-  }
+  uint64_t answered = Answer(waiters, synced);
   queue_size_.fetch_sub(answered, std::memory_order_relaxed);
   answers_.fetch_add(answered, std::memory_order_relaxed);
 }

@@ -3,7 +3,8 @@
 //
 // A writer, holding its key locks, takes a Stamp, writes its batch unsynced, and ends the stamp. One commit
 // thread loops: take everyone who waits, take a snapshot, sync the log, publish the snapshot, answer all who
-// waited. While it syncs, the next group gathers.
+// waited. While it syncs, the next group gathers. (A thread that would only wait may do the same in its
+// place.)
 //
 // Invariants (docs/invariants.md):
 //  I-1  An answer that follows from a write is given only after a sync that began after the write.
@@ -43,7 +44,26 @@ class DurabilityWaiter {
 
  private:
   friend class Committer;
+  friend class WaiterChain;
   DurabilityWaiter* next_ = nullptr;
+};
+
+// Waiters who came one after another, to be handed over at once.
+class WaiterChain {
+ public:
+  void Add(DurabilityWaiter* waiter) {
+    waiter->next_ = nullptr;
+    (empty() ? head_ : tail_->next_) = waiter;
+    tail_ = waiter;
+    ++size_;
+  }
+  bool empty() const { return head_ == nullptr; }
+
+ private:
+  friend class Committer;
+  DurabilityWaiter* head_ = nullptr;
+  DurabilityWaiter* tail_ = nullptr;
+  size_t size_ = 0;
 };
 
 // The number and time of one commit. Numbers increase across restarts; times never decrease.
@@ -87,6 +107,11 @@ class Committer {
 
   // Calls waiter->Done once everything written before this call is durable and published.
   void WhenDurable(DurabilityWaiter* waiter);
+  // The same for each of them, in order. Takes them out of the chain. With kHere the caller syncs itself when
+  // the commit thread has nothing to do, which saves waking it up and being woken; it is for those who would
+  // only wait.
+  enum class Where : uint8_t { kCommitThread, kHere };
+  void WhenDurable(WaiterChain* waiters, Where where);
   // The same, waiting here.
   Status WaitDurable();
   // True when the newest state is the published one: an answer from it may be given at once.
@@ -109,6 +134,8 @@ class Committer {
  private:
   void Run();
   void SyncOnce(DurabilityWaiter* waiters);
+  // Tells this one and those after it; returns how many they were.
+  static uint64_t Answer(DurabilityWaiter* first, const Status& durable);
   void Publish(Published state);
   uint64_t LowestInFlight() const HF_REQUIRES(number_mu_);
 
@@ -129,8 +156,8 @@ class Committer {
 
   mutable base::Mutex queue_mu_;
   base::CondVar queue_filled_;
-  DurabilityWaiter* queue_head_ HF_GUARDED_BY(queue_mu_) = nullptr;
-  DurabilityWaiter* queue_tail_ HF_GUARDED_BY(queue_mu_) = nullptr;
+  WaiterChain queue_ HF_GUARDED_BY(queue_mu_);
+  bool syncing_ HF_GUARDED_BY(queue_mu_) = false;  // somebody is in SyncOnce, where only one may be
   bool stop_ HF_GUARDED_BY(queue_mu_) = false;
   std::atomic<size_t> queue_size_{0};
 

@@ -1,8 +1,12 @@
 #include "engine/commit/committer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "storage/memory/memory_kv.h"
+#include "storage/rocksdb/rocksdb_kv.h"
 
 namespace holdfast::engine {
 namespace {
@@ -53,6 +57,75 @@ TEST_F(CommitterInMemory, AnswersAtOnceAndTellsItsListener) {
   committer_.End(committer_.Begin());
   EXPECT_EQ(heard, 10u);
   EXPECT_TRUE(committer_.WaitDurable());
+  EXPECT_TRUE(committer_.IsPublished());
+}
+
+class CommitterOnDisk : public testing::Test {
+ protected:
+  static std::unique_ptr<storage::Kv> Open(const base::Log& log) {
+    storage::RocksDbOptions options;
+    options.directory = testing::TempDir() + "committer-" + std::to_string(::getpid());
+    std::filesystem::remove_all(options.directory);
+    return *storage::OpenRocksDbKv(options, log);
+  }
+
+  base::Log silence_{base::LogLevel::kNone};
+  std::unique_ptr<storage::Kv> kv_ = Open(silence_);
+  base::SystemClock clock_;
+  Committer committer_{kv_.get(), &clock_, &silence_, {}, /*first_number=*/1, /*time_floor_millis=*/0};
+};
+
+class Noting final : public DurabilityWaiter {
+ public:
+  void Done(const Status& durable) override {
+    if (durable) by = std::this_thread::get_id();
+  }
+  std::thread::id by;
+};
+
+// Handing over to the commit thread and back costs a lone writer more than the sync.
+TEST_F(CommitterOnDisk, WhoWouldOnlyWaitSyncsForAllOfItsChain) {
+  Noting first, second;
+  WaiterChain chain;
+  chain.Add(&first);
+  chain.Add(&second);
+  committer_.WhenDurable(&chain, Committer::Where::kHere);
+  EXPECT_TRUE(chain.empty());
+  EXPECT_EQ(first.by, std::this_thread::get_id());
+  EXPECT_EQ(second.by, std::this_thread::get_id());
+  EXPECT_EQ(committer_.stats().groups, 1u);
+  EXPECT_EQ(committer_.stats().queue, 0u);
+}
+
+// Whoever syncs, only one does at a time, and those who came meanwhile are not forgotten.
+TEST_F(CommitterOnDisk, SyncsOfBothKindsAnswerEverybody) {
+  class Counting final : public DurabilityWaiter {
+   public:
+    void Done(const Status& durable) override { answered.fetch_add(durable ? 1 : 0); }
+    std::atomic<int> answered{0};
+  };
+  constexpr int kRounds = 100;
+  std::atomic<int> answered{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, here = i % 2 == 0] {
+      for (int round = 0; round < kRounds; ++round) {
+        committer_.End(committer_.Begin());
+        if (here) {
+          Counting waiter;
+          WaiterChain chain;
+          chain.Add(&waiter);
+          committer_.WhenDurable(&chain, Committer::Where::kHere);
+          while (waiter.answered == 0) std::this_thread::yield();
+          ++answered;
+        } else {
+          answered += committer_.WaitDurable() ? 1 : 0;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(answered, 4 * kRounds);
   EXPECT_TRUE(committer_.IsPublished());
 }
 
