@@ -55,12 +55,12 @@ void ThreadLoop::RunCalls() {
       if (calls_.empty()) return;
       calls.swap(calls_);
     }
-    Do(calls, calls_, &left);
+    Do(calls, &ThreadLoop::calls_, &left);
     calls.clear();
   }
 }
 
-void ThreadLoop::Do(const Tasks& tasks, const Tasks& queue, size_t* left) {
+void ThreadLoop::Do(const Tasks& tasks, Tasks ThreadLoop::*queue, size_t* left) {
   // In parts, so that the disk is at work on one while the next is.
   constexpr size_t kTogether = 32;
   for (size_t begun = 0; begun < tasks.size(); begun += kTogether) {
@@ -72,7 +72,7 @@ void ThreadLoop::Do(const Tasks& tasks, const Tasks& queue, size_t* left) {
     }
     if (end < tasks.size()) continue;
     base::MutexLock lock(&mu_);
-    if (queue.empty()) together.NothingElse();
+    if ((this->*queue).empty()) together.NothingElse();
   }
 }
 
@@ -132,7 +132,7 @@ void ThreadLoop::Run() {
       if (posted_.empty() && stop_) return;
       batch.swap(posted_);
     }
-    Do(batch, posted_, &left_);
+    Do(batch, &ThreadLoop::posted_, &left_);
     batch.clear();
   }
 }

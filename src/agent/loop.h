@@ -53,7 +53,7 @@ class ThreadLoop final : public Loop {
   int64_t RunDue();
   // Does all of them; `*left` says how many come after the one that is being done. `queue` is where more
   // would be.
-  void Do(const Tasks& tasks, const Tasks& queue, size_t* left);
+  void Do(const Tasks& tasks, Tasks ThreadLoop::*queue, size_t* left);
 
   Store* const store_;
   const base::SystemClock clock_;

@@ -3,7 +3,8 @@
 //
 // An operation runs on the thread that calls Execute, and may wait there as a call of Database does: for a
 // lock, for the disk to be read. It does not wait for the sync: an answer that rests on a write is given by
-// the commit thread, so that one caller can have many writes under way and they share a sync.
+// the commit thread, so that one caller can have many writes under way and they share a sync; for calls that
+// are made Together, by their thread if it has nothing else to do.
 #pragma once
 
 #include <memory>

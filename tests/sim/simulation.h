@@ -29,7 +29,7 @@ struct Node {
   std::unique_ptr<agent::Runtime> runtime;
   bool live = false;    // may be called
   bool silent = false;  // nothing that it says is heard any more
-  int64_t calls = 0;  // whose completions have not come
+  int64_t calls = 0;    // whose completions have not come
 };
 using NodePtr = std::shared_ptr<Node>;
 
