@@ -99,6 +99,16 @@ AttributeValue EncodeIndex(const IndexSchema& index) {
   return AttributeValue::Map(std::move(map));
 }
 
+AttributeValue EncodeStream(const StreamSchema& stream) {
+  AttributeMap map{
+      {"view", NameOf(stream.view_type)}, {"created", stream.created_millis}, {"after", stream.after}};
+  if (!stream.enabled()) {
+    map.emplace("disabled", stream.disabled_millis);
+    map.emplace("until", stream.until);
+  }
+  return AttributeValue::Map(std::move(map));
+}
+
 template <class Enum>
 Enum EnumNamed(std::string_view name, Enum fallback) {
   for (const auto& [value, known] : EnumNames<Enum>::kAll) {
@@ -138,6 +148,17 @@ IndexSchema DecodeIndex(const AttributeValue& value) {
   if (const AttributeValue* vector = record.Find("vector")) index.vector = DecodeVector(*vector);
   index.allocating = record.Flag("allocating");
   return index;
+}
+
+StreamSchema DecodeStream(const AttributeValue& value) {
+  Record record(value);
+  StreamSchema stream;
+  stream.view_type = EnumNamed(record.Text("view"), StreamViewType::kKeysOnly);
+  stream.created_millis = record.Integer("created");
+  stream.after = static_cast<uint64_t>(record.Integer("after"));
+  stream.disabled_millis = record.Integer("disabled");
+  if (!stream.enabled()) stream.until = static_cast<uint64_t>(record.Integer("until"));
+  return stream;
 }
 
 // The settings that a tag's value names: "m=32 ef_construction=400 ef_search=100 search=exact".
@@ -241,6 +262,18 @@ bool TableSchema::has_vector_indexes() const {
                      [](const IndexSchema& index) { return index.is_vector(); });
 }
 
+bool TableSchema::log_survives() const {
+  return has_vector_indexes() || !streams.empty() || LogLevelOf(*this) != Images::kNone;
+}
+
+Images LogLevelOf(const TableSchema& schema) {
+  const StreamSchema* stream = schema.enabled_stream();
+  if (stream == nullptr) return Images::kNone;
+  bool wants_old =
+      stream->view_type == StreamViewType::kOldImage || stream->view_type == StreamViewType::kNewAndOldImages;
+  return wants_old ? Images::kBoth : Images::kNew;
+}
+
 void TableSchema::Settle() {
   status = TableStatus::kActive;
   for (IndexSchema& index : indexes) index.allocating = false;
@@ -298,6 +331,11 @@ std::string EncodeSchema(const TableSchema& schema) {
                    {"ttl_status", NameOf(schema.ttl_status)},
                    {"ttl_changed", schema.ttl_changed_millis}};
   if (schema.table_class) map.emplace("class", NameOf(*schema.table_class));
+  if (!schema.streams.empty()) {
+    List streams;
+    for (const StreamSchema& stream : schema.streams) streams.push_back(EncodeStream(stream));
+    map.emplace("streams", AttributeValue::List(std::move(streams)));
+  }
   return std::move(Item(map)).TakeFlat();
 }
 
@@ -340,6 +378,8 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
   schema.ttl_attribute = record.Text("ttl_attribute");
   schema.ttl_status = EnumNamed(record.Text("ttl_status"), TimeToLiveStatus::kDisabled);
   schema.ttl_changed_millis = record.Integer("ttl_changed");
+  for (const AttributeValue& element : record.Elements("streams"))
+    schema.streams.push_back(DecodeStream(element));
   schema.Derive();
   return schema;
 }
