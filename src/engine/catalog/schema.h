@@ -72,6 +72,14 @@ struct IndexSchema {
   bool Projects(std::string_view attribute) const;
 };
 
+// Where the items of a restored table came from.
+struct RestoredFrom {
+  std::string backup_arn;  // empty: from the source's log
+  std::string table_arn;
+  int64_t time_millis = 0;  // as of when
+  bool in_progress = false;
+};
+
 struct TableSchema {
   ObjectId id = 0;
   std::string name;
@@ -98,6 +106,9 @@ struct TableSchema {
   TimeToLiveStatus ttl_status = TimeToLiveStatus::kDisabled;
   int64_t ttl_changed_millis = 0;
 
+  std::optional<RestoredFrom> restored_from;
+  int64_t recovery_days = 0;  // how far back the table can be restored to any second; 0: not at all
+
   const IndexSchema* FindIndex(std::string_view index_name) const;
   const IndexSchema* FindIndexById(ObjectId index_id) const;
   bool has_local_indexes() const;
@@ -105,6 +116,7 @@ struct TableSchema {
   bool ttl_enabled() const {
     return ttl_status == TimeToLiveStatus::kEnabled || ttl_status == TimeToLiveStatus::kEnabling;
   }
+  bool restoring() const { return restored_from && restored_from->in_progress; }
   // Ends whatever phase the table and its indexes are shown in.
   void Settle();
   // Fills what is derived. Call after every change.
