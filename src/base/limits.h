@@ -42,6 +42,7 @@ inline constexpr size_t kSearchResponseBytesMax = 16 * 1024 * 1024;
 inline constexpr size_t kVectorRequestBytesMin = 1024;
 inline constexpr size_t kTagsMax = 50;
 inline constexpr int64_t kTtlAgeSecondsMax = 5LL * 365 * 24 * 3600;  // older expiry times are ignored
+inline constexpr int64_t kStreamRetentionMillis = 24LL * 3600 * 1000;
 inline constexpr size_t kTablesMax = 10000;
 inline constexpr size_t kRequestBodyBytesMax = 16 * 1024 * 1024;
 inline constexpr size_t kReadUnitBytes = 4096;

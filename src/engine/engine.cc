@@ -20,6 +20,7 @@ namespace holdfast::engine {
 namespace {
 
 constexpr std::string_view kTableRecordPrefix = "table/";
+constexpr std::string_view kDroppedRecordPrefix = "dropped/";
 // Commit numbers set aside at each start and by housekeeping: numbers of one run can never meet those of
 // another.
 constexpr uint64_t kNumbersReserved = uint64_t{1} << 32;
@@ -57,10 +58,34 @@ Result<Meta> ReadMeta(storage::Kv* kv) {
   return meta;
 }
 
+Result<std::vector<TableSchema>> ReadSchemas(storage::Kv* kv, std::string_view prefix) {
+  std::vector<TableSchema> schemas;
+  storage::Range records{std::string(prefix), std::string(prefix) + "\xff\xff\xff\xff\xff"};
+  auto it = kv->Iterate(storage::Space::kCatalog, records, nullptr, storage::Wait::kMayBlock);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    HF_TRY(TableSchema schema, DecodeSchema(it->value()));
+    schemas.push_back(std::move(schema));
+  }
+  HF_CHECK_OK(it->status());
+  return schemas;
+}
+
+// Gives streams that begin or end here their first and last commit. Requires: no write to the table is under
+// way, `begun` is the last number given out.
+void BoundStreams(uint64_t begun, TableSchema* schema) {
+  for (StreamSchema& stream : schema->streams) {
+    if (stream.after == StreamSchema::kUnset) stream.after = begun;
+    if (!stream.enabled() && stream.until == StreamSchema::kUnset) stream.until = begun;
+  }
+}
+
 }  // namespace
 
 std::string TableRecordKey(ObjectId id) {
   return NumberedKey(kTableRecordPrefix, id);
+}
+std::string DroppedRecordKey(ObjectId id) {
+  return NumberedKey(kDroppedRecordPrefix, id);
 }
 std::string BackfillCursorKey(ObjectId id) {
   return NumberedKey("backfill/", id);
@@ -153,20 +178,14 @@ Status Engine::Load() {
   CommitterOptions commit{options_.durability, options_.sync_interval_millis};
   number_ceiling_ = meta.number_ceiling;
 
-  storage::Range tables{std::string(kTableRecordPrefix), {}};
-  tables.upper = std::string(kTableRecordPrefix) + "\xff\xff\xff\xff\xff";
-  std::vector<TableSchema> schemas;
-  auto it = kv_->Iterate(storage::Space::kCatalog, tables, nullptr, storage::Wait::kMayBlock);
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    HF_TRY(TableSchema schema, DecodeSchema(it->value()));
-    schemas.push_back(std::move(schema));
-  }
-  HF_CHECK_OK(it->status());
-  it.reset();
+  HF_TRY(std::vector<TableSchema> schemas, ReadSchemas(kv_.get(), kTableRecordPrefix));
   for (TableSchema& schema : schemas) {
     bool added = catalog_.Add(NewTable(std::move(schema)));
     if (!added) return Error(ErrorCode::kCorruption, "two tables have one name");
   }
+  HF_TRY(std::vector<TableSchema> dropped, ReadSchemas(kv_.get(), kDroppedRecordPrefix));
+  for (TableSchema& schema : dropped)
+    catalog_.AddDropped(std::make_shared<const TableSchema>(std::move(schema)));
   HF_TRY(bool clean, LoadTallies());
 
   // From here on the store is in use: the next start must not trust the figures of the last clean stop.
@@ -181,18 +200,21 @@ Status Engine::Load() {
   HF_CHECK_OK(SaveMeta(batch.get()));
   SaveTallies(/*clean=*/false, batch.get());
   DeleteUnneededChanges(batch.get());
+  for (const TablePtr& table : catalog_.All()) FollowStreams(*table->schema());
+  for (const SchemaPtr& gone : catalog_.Dropped()) FollowStreams(*gone);
   HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
   figures_are_exact_ = clean;
   vector_keeper_ = std::make_unique<VectorKeeper>(this);
   return vector_keeper_->Load();
 }
 
-// Nobody follows a table across a restart but its vector indexes.
+// Watches do not outlive a run; what the schemas ask for does.
 void Engine::DeleteUnneededChanges(storage::Batch* batch) {
   std::vector<ObjectId> needed;
   for (const TablePtr& table : catalog_.All()) {
-    if (table->has_vectors) needed.push_back(table->schema()->id);
+    if (table->schema()->log_survives()) needed.push_back(table->schema()->id);
   }
+  for (const SchemaPtr& schema : catalog_.Dropped()) needed.push_back(schema->id);
   std::sort(needed.begin(), needed.end());
   std::string from(1, '\0');
   for (ObjectId id : needed) {
@@ -201,6 +223,14 @@ void Engine::DeleteUnneededChanges(storage::Batch* batch) {
     from = kept.upper;
   }
   batch->DeleteRange(storage::Space::kChanges, {from, std::string(8, '\xff')});
+}
+
+void Engine::FollowStreams(const TableSchema& schema) {
+  if (schema.streams.empty()) {
+    change_log_->Forget(schema.id, Consumer::kStream);
+  } else {
+    change_log_->Keep(schema.id, Consumer::kStream, schema.streams.front().after);
+  }
 }
 
 Status Engine::SaveMeta(storage::Batch* batch) {
@@ -309,6 +339,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema, const AlsoWrite& also) 
   for (IndexSchema& index : schema.indexes) index.id = next_id_++;
   schema.uuid = random_.Uuid();
   schema.created_millis = clock_->NowMillis();
+  BoundStreams(committer_->begun_number(), &schema);
   schema.Derive();
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   HF_CHECK_OK(SaveMeta(batch.get()));
@@ -318,6 +349,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema, const AlsoWrite& also) 
   Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
   committer_->End(stamp);
   HF_CHECK_OK(std::move(written));
+  FollowStreams(schema);
   TablePtr table = NewTable(std::move(schema));
   bool added = catalog_.Add(table);
   HF_ASSERT(added);
@@ -330,12 +362,18 @@ Status Engine::DropTable(const TablePtr& table) {
   base::WriterLock gate(&table->gate);
   if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
   SchemaPtr schema = table->schema();
+  SchemaPtr left = LeftBehind(*schema);
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   batch->Delete(storage::Space::kCatalog, TableRecordKey(schema->id));
   batch->Delete(storage::Space::kCatalog, BackfillCursorKey(schema->id));
   batch->Delete(storage::Space::kCatalog, RestoreJobKey(schema->id));
-  for (storage::Space space : {storage::Space::kItems, storage::Space::kTtl, storage::Space::kChanges}) {
+  for (storage::Space space : {storage::Space::kItems, storage::Space::kTtl}) {
     batch->DeleteRange(space, ObjectRange(schema->id));
+  }
+  if (left == nullptr) {
+    batch->DeleteRange(storage::Space::kChanges, ObjectRange(schema->id));
+  } else {
+    batch->Put(storage::Space::kCatalog, DroppedRecordKey(left->id), EncodeSchema(*left));
   }
   for (const IndexSchema& index : schema->indexes) {
     batch->DeleteRange(storage::Space::kIndexes, ObjectRange(index.id));
@@ -347,7 +385,13 @@ Status Engine::DropTable(const TablePtr& table) {
   committer_->End(stamp);
   HF_CHECK_OK(std::move(written));
   table->dropped = true;
-  change_log_->Forget(schema->id);
+  change_log_->Forget(schema->id, Consumer::kVectors);
+  change_log_->Forget(schema->id, Consumer::kRecovery);
+  if (left == nullptr) {
+    change_log_->Forget(schema->id, Consumer::kStream);
+  } else {
+    catalog_.AddDropped(std::move(left));
+  }
   catalog_.Remove(schema->name);
   restorer_->Forget(schema->id);
   return Ok{};
@@ -358,6 +402,63 @@ Status Engine::WriteCatalog(storage::Batch* batch) {
   Status written = kv_->Write(batch, storage::Wait::kMayBlock);
   committer_->End(stamp);
   return written;
+}
+
+// Null when nothing is. Streams are bounded like tables: somebody may make and drop one after another.
+SchemaPtr Engine::LeftBehind(const TableSchema& schema) const {
+  if (schema.streams.empty() || catalog_.Dropped().size() >= limits::kTablesMax) return nullptr;
+  TableSchema left{.id = schema.id,
+                   .name = schema.name,
+                   .uuid = schema.uuid,
+                   .created_millis = schema.created_millis,
+                   .partition = schema.partition,
+                   .sort = schema.sort,
+                   .attributes = schema.attributes,
+                   .streams = schema.streams};
+  if (left.streams.back().enabled()) left.streams.back().disabled_millis = clock_->NowMillis();
+  BoundStreams(committer_->begun_number(), &left);
+  return std::make_shared<const TableSchema>(std::move(left));
+}
+
+Status Engine::AgeStreams() {
+  // By the minute, so that the log is not trimmed at every round.
+  constexpr int64_t kStep = 60'000;
+  int64_t horizon = (clock_->NowMillis() - limits::kStreamRetentionMillis) / kStep * kStep;
+  auto is_over = [&](const StreamSchema& stream) {
+    return !stream.enabled() && stream.disabled_millis < horizon;
+  };
+  auto age = [&](const TableSchema& schema) -> Status {
+    uint64_t after = change_log_->KeptAfter(schema.id, Consumer::kStream).value_or(0);
+    HF_TRY(uint64_t expired, change_log_->LastBefore(schema.id, after, horizon));
+    change_log_->Keep(schema.id, Consumer::kStream, expired);
+    return Ok{};
+  };
+  for (const TablePtr& table : catalog_.All()) {
+    SchemaPtr schema = table->schema();
+    if (schema->streams.empty()) continue;
+    if (is_over(schema->streams.front())) {
+      Status forgotten = ChangeSchema(table, [&](TableSchema* edited) -> Status {
+        std::erase_if(edited->streams, is_over);
+        return Ok{};
+      });
+      if (!forgotten && forgotten.error().code() != ErrorCode::kResourceNotFound) return forgotten;
+    } else {
+      HF_CHECK_OK(age(*schema));
+    }
+  }
+  for (const SchemaPtr& gone : catalog_.Dropped()) {
+    if (!is_over(gone->streams.back())) {
+      HF_CHECK_OK(age(*gone));
+      continue;
+    }
+    std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+    batch->Delete(storage::Space::kCatalog, DroppedRecordKey(gone->id));
+    batch->DeleteRange(storage::Space::kChanges, ObjectRange(gone->id));
+    HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
+    change_log_->Forget(gone->id, Consumer::kStream);
+    catalog_.RemoveDropped(gone->id);
+  }
+  return Ok{};
 }
 
 Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(TableSchema*)>& edit) {
@@ -379,6 +480,7 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
   {
     base::WriterLock gate(&table->gate);
     if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
+    BoundStreams(committer_->begun_number(), &edited);
     std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
     HF_CHECK_OK(SaveMeta(batch.get()));
     batch->Put(storage::Space::kCatalog, TableRecordKey(edited.id), EncodeSchema(edited));
@@ -388,7 +490,8 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
       batch->Delete(storage::Space::kCatalog, BackfillCursorKey(index.id));
       batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index.id));
     }
-    if (old->has_vector_indexes() && !edited.has_vector_indexes()) change_log_->Forget(edited.id);
+    if (old->has_vector_indexes() && !edited.has_vector_indexes())
+      change_log_->Forget(edited.id, Consumer::kVectors);
     if (old->ttl_enabled() && !edited.ttl_enabled()) {
       batch->DeleteRange(storage::Space::kTtl, ObjectRange(edited.id));
       batch->Delete(storage::Space::kCatalog, BackfillCursorKey(edited.id));
@@ -397,6 +500,7 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
     Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
     committer_->End(stamp);
     HF_CHECK_OK(std::move(written));
+    FollowStreams(edited);
     table->Activate(std::make_shared<const TableSchema>(std::move(edited)));
   }
   for (ObjectId target : to_fill) backfiller_->Add(table, target);

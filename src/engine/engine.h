@@ -141,6 +141,12 @@ class Engine {
   // Returns whether the last run ended cleanly, so that the figures are exact.
   Result<bool> LoadTallies();
   void DeleteUnneededChanges(storage::Batch* batch);
+  // Has the change log keep what the table's streams need.
+  void FollowStreams(const TableSchema& schema);
+  // What of a table that is dropped stays: its streams.
+  SchemaPtr LeftBehind(const TableSchema& schema) const;
+  // Lets go of records, and of disabled streams, that are older than a day.
+  Status AgeStreams();
   void ResumeUnfinished();
 
   const Options options_;
@@ -177,6 +183,7 @@ class Engine {
 inline constexpr std::string_view kMetaKey = "meta";
 inline constexpr std::string_view kTallyKey = "tally";
 std::string TableRecordKey(ObjectId id);
+std::string DroppedRecordKey(ObjectId id);
 std::string BackfillCursorKey(ObjectId id);
 std::string VectorSnapshotKey(ObjectId index);
 std::string TokenRecordKey(std::string_view token);

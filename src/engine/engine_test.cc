@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/limits.h"
 #include "engine/verify.h"
 #include "storage/fault/fault_file_system.h"
 
@@ -77,6 +78,34 @@ class EngineTest : public testing::TestWithParam<std::string> {
       schema->ttl_status = status;
       return Ok{};
     });
+  }
+
+  // Enables a stream, or disables the one there is.
+  Status SetStream(const TablePtr& table, std::optional<StreamViewType> view) {
+    return engine_->ChangeSchema(table, [&](TableSchema* schema) -> Status {
+      if (view) {
+        schema->streams.push_back({.view_type = *view, .created_millis = clock_.NowMillis()});
+      } else {
+        schema->streams.back().disabled_millis = clock_.NowMillis();
+      }
+      return Ok{};
+    });
+  }
+  // Everything in the log of `table`, as "insert a, modify a (…)".
+  std::string LogOf(const TablePtr& table, ChangeRange range = {.after = {0, 0}}) {
+    std::string text;
+    auto end = engine_->change_log().Visit(table->schema()->id, range, [&](const ChangeRecord& record) {
+      static constexpr std::string_view kNames[] = {"", "insert", "modify", "remove"};
+      auto show = [](const std::optional<Item>& item) {
+        return item ? std::to_string(item->ToMap().size()) : std::string("-");
+      };
+      const Item& item = record.now ? *record.now : *record.old;
+      text += std::string(kNames[static_cast<int>(record.kind)]) + " " + item.Get("pk")->AsText() + " " +
+              show(record.old) + ">" + show(record.now) + (record.old_is_whole ? "; " : " (new); ");
+      return true;
+    });
+    EXPECT_TRUE(end.has_value());
+    return text;
   }
 
   static std::string KeyOf(const TablePtr& table, std::string_view pk) {
@@ -344,6 +373,162 @@ TEST_P(EngineTest, AWatchGoesOnWhereAnotherStopped) {
   EXPECT_EQ(late.error().code(), ErrorCode::kTrimmedDataAccess);
 }
 
+// As much as the most demanding follower needs, and nothing where nobody follows.
+TEST_P(EngineTest, TheLogHoldsWhatItsFollowersNeed) {
+  TablePtr table = CreateTable("t");
+  auto write = [&](const std::string& pk) {
+    Put(table, {{"pk", pk}, {"n", 1}});
+    Put(table, {{"pk", pk}, {"n", 1}});  // no change
+    Put(table, {{"pk", pk}, {"n", 2}, {"m", 3}});
+    Delete(table, pk);
+    Delete(table, pk);  // no change
+  };
+  write("unfollowed");
+  EXPECT_EQ(LogOf(table), "");
+  ASSERT_TRUE(SetStream(table, StreamViewType::kKeysOnly));
+  write("new");
+  clock_.Advance(1);
+  ASSERT_TRUE(SetStream(table, std::nullopt));
+  write("between");
+  ASSERT_TRUE(SetStream(table, StreamViewType::kOldImage));
+  write("both");
+  clock_.Advance(1);
+  ASSERT_TRUE(SetStream(table, std::nullopt));
+  write("after");
+  std::string kept =
+      "insert new ->2; modify new ->3 (new); remove new 1>- (new); "
+      "insert both ->2; modify both 2>3; remove both 3>-; ";
+  EXPECT_EQ(LogOf(table), kept);
+  {
+    auto watch = engine_->change_log().Open(table, std::nullopt).value();
+    write("watched");
+  }
+  kept += "insert watched ->2; modify watched 2>3; remove watched 3>-; ";
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), kept) << "the streams are younger than a day";
+  const std::vector<StreamSchema> streams = table->schema()->streams;
+  EXPECT_EQ(LogOf(table, {.after = {streams[0].after}, .up_to = streams[0].until}),
+            "insert new ->2; modify new ->3 (new); remove new 1>- (new); ");
+  EXPECT_EQ(LogOf(table, {.after = {streams[1].after}, .up_to = streams[1].until}),
+            "insert both ->2; modify both 2>3; remove both 3>-; ");
+}
+
+TEST_P(EngineTest, StreamsAreKeptForADay) {
+  TablePtr table = CreateTable("t");
+  ASSERT_TRUE(SetStream(table, StreamViewType::kNewImage));
+  Put(table, {{"pk", "early"}});
+  clock_.Advance(3600'000);
+  Put(table, {{"pk", "late"}});
+  EXPECT_EQ(LogOf(table), "insert early ->1; insert late ->1; ");
+  clock_.Advance(limits::kStreamRetentionMillis - 3600'000);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "insert early ->1; insert late ->1; ");
+  EXPECT_EQ(*engine_->change_log().TrimmedUpTo(table->schema()->id), table->schema()->streams[0].after);
+  clock_.Advance(120'000);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "insert late ->1; ");
+  EXPECT_GT(*engine_->change_log().TrimmedUpTo(table->schema()->id), table->schema()->streams[0].after);
+
+  ASSERT_TRUE(SetStream(table, std::nullopt));
+  clock_.Advance(3600'000);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(table->schema()->streams.size(), 1u);
+  clock_.Advance(limits::kStreamRetentionMillis);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_TRUE(table->schema()->streams.empty());
+  EXPECT_EQ(LogOf(table), "");
+}
+
+// Each consumer reads in its own time: what one is done with another may still need.
+TEST_P(EngineTest, TheLogIsKeptForTheSlowestConsumer) {
+  TablePtr table = CreateTable("t");
+  ObjectId id = table->schema()->id;
+  auto watch = engine_->change_log().Open(table, std::nullopt).value();
+  std::vector<uint64_t> numbers;
+  for (std::string pk : {"a", "b", "c", "d"}) {
+    Put(table, {{"pk", pk}});
+    numbers.push_back(Read(watch, 1)[0].commit_number);
+  }
+  ChangeLog& log = engine_->change_log();
+  log.Keep(id, Consumer::kVectors, numbers[2]);
+  log.Keep(id, Consumer::kRecovery, numbers[0]);
+  EXPECT_TRUE(Read(watch, 1).empty());
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "insert b ->1; insert c ->1; insert d ->1; ");
+  log.Keep(id, Consumer::kRecovery, numbers[1]);
+  log.Keep(id, Consumer::kRecovery, numbers[0]);  // never back
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "insert c ->1; insert d ->1; ");
+  log.Forget(id, Consumer::kRecovery);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "insert d ->1; ");
+  log.Forget(id, Consumer::kVectors);
+  watch.reset();
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "");
+}
+
+TEST_P(EngineTest, ShardsDivideTheLogAndTimesAreFound) {
+  TablePtr table = CreateTable("t");
+  ObjectId id = table->schema()->id;
+  ASSERT_TRUE(SetStream(table, StreamViewType::kKeysOnly));
+  int64_t start = clock_.NowMillis();
+  for (int i = 0; i < 40; ++i) {
+    clock_.Advance(1000);
+    Put(table, {{"pk", std::to_string(i)}});
+  }
+  std::vector<ChangeRecord> all;
+  std::map<int, std::vector<uint64_t>> by_shard;
+  for (int shard = ChangeRange::kAllShards; shard < ChangeLog::kShards; ++shard) {
+    uint64_t last = 0;
+    ASSERT_TRUE(engine_->change_log().Visit(id, {.after = {0, 0}, .shard = shard}, [&](ChangeRecord record) {
+      EXPECT_LT(last, record.commit_number);
+      last = record.commit_number;
+      by_shard[shard].push_back(last);
+      if (shard == ChangeRange::kAllShards) all.push_back(std::move(record));
+      return true;
+    }));
+  }
+  EXPECT_EQ(by_shard[-1].size(), 40u);
+  std::vector<uint64_t> together;
+  for (int shard = 0; shard < ChangeLog::kShards; ++shard) {
+    EXPECT_FALSE(by_shard[shard].empty());
+    together.insert(together.end(), by_shard[shard].begin(), by_shard[shard].end());
+  }
+  std::sort(together.begin(), together.end());
+  EXPECT_EQ(together, by_shard[-1]);
+  for (int i : {0, 1, 17, 40}) {
+    uint64_t expected = i == 0 ? 3 : all[static_cast<size_t>(i) - 1].commit_number;
+    EXPECT_EQ(*engine_->change_log().LastBefore(id, 3, start + i * 1000 + 1), expected) << i;
+    if (i > 0) {
+      EXPECT_EQ(all[static_cast<size_t>(i) - 1].time_millis, start + i * 1000);
+    }
+  }
+}
+
+TEST_P(EngineTest, ADroppedTableLeavesItsStreamForADay) {
+  TablePtr table = CreateTable("t"), plain = CreateTable("plain");
+  ASSERT_TRUE(SetStream(table, StreamViewType::kNewImage));
+  Put(table, {{"pk", "a"}});
+  ASSERT_TRUE(engine_->DropTable(plain));
+  ASSERT_TRUE(engine_->DropTable(table));
+  ASSERT_EQ(engine_->catalog().Dropped().size(), 1u);
+  SchemaPtr left = engine_->catalog().Dropped()[0];
+  EXPECT_EQ(left->name, "t");
+  EXPECT_FALSE(left->streams[0].enabled());
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "insert a ->1; ");
+  if (!directory_.empty()) {
+    Open();
+    ASSERT_EQ(engine_->catalog().Dropped().size(), 1u);
+    EXPECT_EQ(LogOf(table), "insert a ->1; ");
+  }
+  clock_.Advance(limits::kStreamRetentionMillis + 120'000);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_TRUE(engine_->catalog().Dropped().empty());
+  EXPECT_EQ(LogOf(table), "");
+}
+
 TEST_P(EngineTest, ADroppedTableIsGoneWithAllThatBelongedToIt) {
   TablePtr table = CreateTable("t");
   ASSERT_TRUE(AddIndex(table, Index("i")));
@@ -384,6 +569,24 @@ TEST_P(EngineOnDisk, EverythingIsThereAfterReopening) {
   EXPECT_TRUE(Get(table, "a").has_value());
   EXPECT_GT(engine_->committer().begun_number() + 1, number) << "numbers never come back";
   ExpectSound(1, 1);
+}
+
+TEST_P(EngineOnDisk, StreamsGoOnAfterReopening) {
+  TablePtr table = CreateTable("t"), other = CreateTable("other");
+  ASSERT_TRUE(SetStream(table, StreamViewType::kNewAndOldImages));
+  auto watch = engine_->change_log().Open(other, std::nullopt).value();
+  Put(table, {{"pk", "a"}});
+  Put(other, {{"pk", "watched"}});
+  uint64_t last = engine_->committer().begun_number();
+  watch.reset();
+  Open();
+  table = engine_->catalog().Find("t");
+  EXPECT_EQ(LogOf(engine_->catalog().Find("other")), "") << "nobody watches any more";
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  EXPECT_EQ(LogOf(table), "insert a ->1; ");
+  Put(table, {{"pk", "a"}, {"n", 1}});
+  EXPECT_EQ(LogOf(table), "insert a ->1; modify a 1>2; ");
+  EXPECT_EQ(LogOf(table, {.after = {last}}), "modify a 1>2; ");
 }
 
 // Reads show only what a power cut could not take back (I-2).

@@ -86,6 +86,17 @@ struct EnumNames<SearchSchemaElementType> {
       {SearchSchemaElementType::kInlineFilter, "INLINE_FILTER"}, {SearchSchemaElementType::kHash, "HASH"}};
 };
 
+// What a stream tells of a change, beside the key: nothing, the item after it, before it, or both.
+enum class StreamViewType : unsigned char { kKeysOnly, kNewImage, kOldImage, kNewAndOldImages };
+template <>
+struct EnumNames<StreamViewType> {
+  static constexpr std::pair<StreamViewType, std::string_view> kAll[] = {
+      {StreamViewType::kNewImage, "NEW_IMAGE"},
+      {StreamViewType::kOldImage, "OLD_IMAGE"},
+      {StreamViewType::kNewAndOldImages, "NEW_AND_OLD_IMAGES"},
+      {StreamViewType::kKeysOnly, "KEYS_ONLY"}};
+};
+
 struct KeySchemaElement {
   std::string attribute_name;
   KeyType key_type = KeyType::kHash;
@@ -223,10 +234,10 @@ struct VectorIndex {
   }
 };
 
-// Accepted where it says what is the case anyway: no stream.
+// Whether the table has a stream of its changes, to be read by the operations of DynamoDB Streams.
 struct StreamSpecification {
   bool stream_enabled = false;
-  std::optional<std::string> stream_view_type;
+  std::optional<StreamViewType> stream_view_type;  // of one that is enabled
 
   static constexpr std::string_view kTypeName = "StreamSpecification";
   static constexpr auto Fields() {
@@ -402,6 +413,9 @@ struct TableDescription {
   std::optional<std::vector<GlobalSecondaryIndexDescription>> global_secondary_indexes;
   std::optional<std::vector<VectorIndexDescription>> vector_indexes;
   std::optional<RestoreSummary> restore_summary;
+  std::optional<StreamSpecification> stream_specification;
+  std::optional<std::string> latest_stream_label;  // of the last stream, be it enabled or not
+  std::optional<std::string> latest_stream_arn;
   std::optional<TableClassSummary> table_class_summary;
   bool deletion_protection_enabled = false;
 
@@ -418,7 +432,9 @@ struct TableDescription {
         Field("BillingModeSummary", &S::billing_mode_summary),
         Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
         Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
-        Field("VectorIndexes", &S::vector_indexes), Field("TableClassSummary", &S::table_class_summary),
+        Field("VectorIndexes", &S::vector_indexes), Field("StreamSpecification", &S::stream_specification),
+        Field("LatestStreamLabel", &S::latest_stream_label), Field("LatestStreamArn", &S::latest_stream_arn),
+        Field("TableClassSummary", &S::table_class_summary),
         Field("RestoreSummary", &S::restore_summary),
         Field("DeletionProtectionEnabled", &S::deletion_protection_enabled));
   }

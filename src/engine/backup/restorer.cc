@@ -238,10 +238,10 @@ Status Restorer::Write(const TablePtr& table, const Job& job, const std::vector<
     HF_CHECK_OK(kv.Get(storage::Space::kItems, entries[i].key, nullptr, storage::Wait::kMayBlock, &olds[i])
                     .transform([&](bool found) { return found ? Ok{} : (olds[i].clear(), Ok{}); }));
   }
-  struct Images {
+  struct BeforeAndAfter {
     StoredItem old, now;
   };
-  std::vector<Images> images(entries.size());
+  std::vector<BeforeAndAfter> images(entries.size());
   std::vector<ItemChange> changes;
   changes.reserve(entries.size());
   auto billed = [&](const StoredItem& item) {
@@ -275,7 +275,7 @@ Status Restorer::Write(const TablePtr& table, const Job& job, const std::vector<
       totals[k].bytes_delta += effect.bytes_delta;
     }
     if (active->ttl != nullptr) active->ttl->Update(change, batch.get());
-    if (logs) ChangeLog::AppendKey(change, batch.get());  // for snapshots of vector indexes
+    if (logs) ChangeLog::Append(change, Images::kKey, batch.get());  // for snapshots of vector indexes
     count += (is ? 1 : 0) - (was ? 1 : 0);
     bytes += (is ? billed(images[i].now) : 0) - (was ? billed(images[i].old) : 0);
   }

@@ -3,7 +3,7 @@
 namespace holdfast::engine {
 
 ActiveSchema::ActiveSchema(SchemaPtr s, const std::map<ObjectId, LiveVectorsPtr>& live)
-    : schema(std::move(s)) {
+    : schema(std::move(s)), images(LogLevelOf(*schema)) {
   for (const IndexSchema& index : schema->indexes) {
     if (index.is_vector()) {
       vectors.push_back(live.at(index.id));
@@ -112,6 +112,24 @@ bool Catalog::Add(TablePtr table) {
 void Catalog::Remove(const std::string& name) {
   base::WriterLock lock(&mu_);
   tables_.erase(name);
+}
+
+std::vector<SchemaPtr> Catalog::Dropped() const {
+  base::ReaderLock lock(&mu_);
+  std::vector<SchemaPtr> all;
+  for (const auto& [id, schema] : dropped_) all.push_back(schema);
+  return all;
+}
+
+void Catalog::AddDropped(SchemaPtr schema) {
+  base::WriterLock lock(&mu_);
+  ObjectId id = schema->id;
+  dropped_.emplace(id, std::move(schema));
+}
+
+void Catalog::RemoveDropped(ObjectId id) {
+  base::WriterLock lock(&mu_);
+  dropped_.erase(id);
 }
 
 }  // namespace holdfast::engine

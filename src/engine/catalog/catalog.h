@@ -53,6 +53,7 @@ struct ActiveSchema {
   std::vector<Tally*> index_tallies;                      // likewise
   std::vector<Consumption*> index_consumption;            // likewise
   std::unique_ptr<TtlMaintainer> ttl;                     // null when off
+  const Images images;                                    // that the change log holds in any case
   std::vector<LiveVectorsPtr> vectors;                    // of its vector indexes
   bool has_vectors() const { return !vectors.empty(); }
 };
@@ -69,7 +70,7 @@ class Table {
 
   base::SharedMutex gate;
   std::atomic<bool> dropped{false};      // read under the gate
-  std::atomic<int> log_consumers{0};     // read under the gate: > 0 means changes are logged
+  std::atomic<int> watches{0};           // read under the gate: > 0 means changes are logged with both images
   std::atomic<bool> has_vectors{false};  // of the schema in force
   Tally tally;
   Consumption consumption;
@@ -103,9 +104,15 @@ class Catalog {
   bool Add(TablePtr table);
   void Remove(const std::string& name);
 
+  // What tables that are gone have left behind: those that had streams, which stay readable for a day.
+  std::vector<SchemaPtr> Dropped() const;
+  void AddDropped(SchemaPtr schema);
+  void RemoveDropped(ObjectId id);
+
  private:
   mutable base::SharedMutex mu_;
   std::map<std::string, TablePtr, std::less<>> tables_ HF_GUARDED_BY(mu_);
+  std::map<ObjectId, SchemaPtr> dropped_ HF_GUARDED_BY(mu_);
 };
 
 }  // namespace holdfast::engine

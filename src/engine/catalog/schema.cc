@@ -81,6 +81,16 @@ AttributeValue EncodeRestoredFrom(const RestoredFrom& from) {
                               {"in_progress", from.in_progress}});
 }
 
+AttributeValue EncodeStream(const StreamSchema& stream) {
+  AttributeMap map{
+      {"view", NameOf(stream.view_type)}, {"created", stream.created_millis}, {"after", stream.after}};
+  if (!stream.enabled()) {
+    map.emplace("disabled", stream.disabled_millis);
+    map.emplace("until", stream.until);
+  }
+  return AttributeValue::Map(std::move(map));
+}
+
 template <class Enum>
 Enum EnumNamed(std::string_view name, Enum fallback) {
   for (const auto& [value, known] : EnumNames<Enum>::kAll) {
@@ -125,6 +135,17 @@ IndexSchema DecodeIndex(const AttributeValue& value) {
 RestoredFrom DecodeRestoredFrom(const AttributeValue& value) {
   Record record(value);
   return {record.Text("backup"), record.Text("table"), record.Integer("time"), record.Flag("in_progress")};
+}
+
+StreamSchema DecodeStream(const AttributeValue& value) {
+  Record record(value);
+  StreamSchema stream;
+  stream.view_type = EnumNamed(record.Text("view"), StreamViewType::kKeysOnly);
+  stream.created_millis = record.Integer("created");
+  stream.after = static_cast<uint64_t>(record.Integer("after"));
+  stream.disabled_millis = record.Integer("disabled");
+  if (!stream.enabled()) stream.until = static_cast<uint64_t>(record.Integer("until"));
+  return stream;
 }
 
 // The settings that a tag's value names: "m=32 ef_construction=400 ef_search=100 search=exact".
@@ -228,6 +249,18 @@ bool TableSchema::has_vector_indexes() const {
                      [](const IndexSchema& index) { return index.is_vector(); });
 }
 
+bool TableSchema::log_survives() const {
+  return has_vector_indexes() || !streams.empty() || LogLevelOf(*this) != Images::kNone;
+}
+
+Images LogLevelOf(const TableSchema& schema) {
+  const StreamSchema* stream = schema.enabled_stream();
+  if (stream == nullptr) return Images::kNone;
+  bool wants_old =
+      stream->view_type == StreamViewType::kOldImage || stream->view_type == StreamViewType::kNewAndOldImages;
+  return wants_old ? Images::kBoth : Images::kNew;
+}
+
 void TableSchema::Settle() {
   status = TableStatus::kActive;
   for (IndexSchema& index : indexes) index.allocating = false;
@@ -287,6 +320,11 @@ std::string EncodeSchema(const TableSchema& schema) {
   if (schema.table_class) map.emplace("class", NameOf(*schema.table_class));
   if (schema.restored_from) map.emplace("restored_from", EncodeRestoredFrom(*schema.restored_from));
   if (schema.recovery_days > 0) map.emplace("recovery_days", schema.recovery_days);
+  if (!schema.streams.empty()) {
+    List streams;
+    for (const StreamSchema& stream : schema.streams) streams.push_back(EncodeStream(stream));
+    map.emplace("streams", AttributeValue::List(std::move(streams)));
+  }
   return std::move(Item(map)).TakeFlat();
 }
 
@@ -332,6 +370,8 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
   if (const AttributeValue* from = record.Find("restored_from"))
     schema.restored_from = DecodeRestoredFrom(*from);
   schema.recovery_days = record.Integer("recovery_days");
+  for (const AttributeValue& element : record.Elements("streams"))
+    schema.streams.push_back(DecodeStream(element));
   schema.Derive();
   return schema;
 }

@@ -80,6 +80,21 @@ struct RestoredFrom {
   bool in_progress = false;
 };
 
+// A stream of the table's changes. A table has at most one that is enabled, the last; those before it were
+// disabled less than a day ago and stay readable.
+struct StreamSchema {
+  StreamViewType view_type = StreamViewType::kNewAndOldImages;
+  int64_t created_millis = 0;   // no two streams of a table have the same: it is the stream's label
+  int64_t disabled_millis = 0;  // 0: it is enabled
+  // Its records are those of commits after the first and up to the second. The engine sets them when the
+  // schema comes into force.
+  uint64_t after = kUnset;
+  uint64_t until = kUnset;  // while it is enabled
+
+  static constexpr uint64_t kUnset = UINT64_MAX;
+  bool enabled() const { return disabled_millis == 0; }
+};
+
 struct TableSchema {
   ObjectId id = 0;
   std::string name;
@@ -108,6 +123,7 @@ struct TableSchema {
 
   std::optional<RestoredFrom> restored_from;
   int64_t recovery_days = 0;  // how far back the table can be restored to any second; 0: not at all
+  std::vector<StreamSchema> streams;  // oldest first
 
   const IndexSchema* FindIndex(std::string_view index_name) const;
   const IndexSchema* FindIndexById(ObjectId index_id) const;
@@ -117,12 +133,25 @@ struct TableSchema {
     return ttl_status == TimeToLiveStatus::kEnabled || ttl_status == TimeToLiveStatus::kEnabling;
   }
   bool restoring() const { return restored_from && restored_from->in_progress; }
+  // Null when none is enabled.
+  const StreamSchema* enabled_stream() const {
+    return streams.empty() || !streams.back().enabled() ? nullptr : &streams.back();
+  }
+  // Whether records of the change log are needed after a restart.
+  bool log_survives() const;
   // Ends whatever phase the table and its indexes are shown in.
   void Settle();
   // Fills what is derived. Call after every change.
   void Derive();
 };
 using SchemaPtr = std::shared_ptr<const TableSchema>;
+
+// How much of a change its record in the change log holds, each as much as those before it: nothing; which
+// item; the new item, or the key attributes of one that was removed; the item before and after.
+enum class Images : uint8_t { kNone, kKey, kNew, kBoth };
+// What the table's own settings ask for: the one place that knows. (Vector indexes ask item by item, watches
+// as they come and go.)
+Images LogLevelOf(const TableSchema& schema);
 
 // The record in the catalog: an item, so that a later version can add attributes. docs/format.md lists them.
 std::string EncodeSchema(const TableSchema& schema);

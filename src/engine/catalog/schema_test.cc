@@ -44,7 +44,13 @@ TableSchema Everything() {
       .tags = {{"k", "v"}, {"k2", ""}},
       .ttl_attribute = "expires",
       .ttl_status = TimeToLiveStatus::kEnabling,
-      .ttl_changed_millis = 6};
+      .ttl_changed_millis = 6,
+      .streams = {{.view_type = StreamViewType::kOldImage,
+                   .created_millis = 7,
+                   .disabled_millis = 8,
+                   .after = 9,
+                   .until = 10},
+                  {.view_type = StreamViewType::kNewImage, .created_millis = 11, .after = 12}}};
   schema.Derive();
   return schema;
 }
@@ -61,6 +67,12 @@ TEST(Schema, EveryFieldSurvivesTheCatalog) {
   EXPECT_EQ(read->ttl_status, TimeToLiveStatus::kEnabling);
   EXPECT_EQ(read->throughput_decreased_millis, 4);
   EXPECT_EQ(read->on_demand_since_millis, 2);
+  ASSERT_EQ(read->streams.size(), 2u);
+  EXPECT_EQ(read->streams[0].view_type, StreamViewType::kOldImage);
+  EXPECT_EQ(read->streams[0].until, 10u);
+  EXPECT_EQ(read->streams[1].after, 12u);
+  EXPECT_EQ(read->streams[1].until, StreamSchema::kUnset);
+  EXPECT_EQ(read->enabled_stream(), &read->streams[1]);
   ASSERT_EQ(read->indexes.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(read->indexes[i].id, schema.indexes[i].id);

@@ -11,10 +11,15 @@
 //     …                                                       // position() resumes after them
 //   }
 //
-// Records are kept while some watch still has to read them. Thread-safe; a Watch belongs to one thread.
+// What a record holds depends on who follows the table (LogLevelOf, and every watch): for vector indexes
+// alone just which item changed, for others the new item, or both.
+//
+// Records are kept while some watch still has to read them or some consumer wants them kept. Thread-safe; a
+// Watch belongs to one thread.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -37,6 +42,8 @@ struct ChangeRecord {
   int64_t time_millis = 0;
   Kind kind = Kind::kInsert;
   bool by_ttl = false;
+  // False: `old` is absent, or, of a removal, has the key attributes alone. That is all Images::kNew holds.
+  bool old_is_whole = true;
   std::optional<Item> old;
   std::optional<Item> now;
 };
@@ -49,23 +56,51 @@ struct ChangePosition {
   friend auto operator<=>(const ChangePosition&, const ChangePosition&) = default;
 };
 
+// Which records to read.
+struct ChangeRange {
+  static constexpr int kAllShards = -1;
+
+  ChangePosition after;
+  uint64_t up_to = UINT64_MAX;  // commits up to this one, and never past what is published
+  int shard = kAllShards;
+};
+
+// Who may want records kept, apart from watches.
+enum class Consumer : uint8_t { kVectors, kStream, kRecovery };
+
 class Watch;
 
 class ChangeLog {
  public:
   ChangeLog(storage::Kv* kv, Committer* committer) : kv_(kv), committer_(committer) {}
 
-  // Adds the record of `change` to its batch.
-  static void Append(const ItemChange& change, storage::Batch* batch);
-  // The same without the images: for those who only need to know which items to look at.
-  static void AppendKey(const ItemChange& change, storage::Batch* batch);
+  // Every table's log is in so many parts: all records of one partition key are in one of them.
+  static constexpr int kShards = 4;
 
-  // Records of commits after `number` are kept, whoever reads, until this is called again. A table that needs
-  // none any more is forgotten.
-  void KeepAfter(ObjectId table, uint64_t number);
-  void Forget(ObjectId table);
+  // Adds the record of `change` to its batch, holding this much of it. Requires: not kNone.
+  static void Append(const ItemChange& change, Images images, storage::Batch* batch);
+
+  // Records of commits after `after` are kept for `consumer`, until it names a later commit or is forgotten.
+  // Without a consumer records go when no watch needs them.
+  void Keep(ObjectId table, Consumer consumer, uint64_t after);
+  void Forget(ObjectId table, Consumer consumer);
+  void ForgetAll(ObjectId table);
+  // As Keep said; nothing when the consumer keeps none of the table.
+  std::optional<uint64_t> KeptAfter(ObjectId table, Consumer consumer) const;
+
   // The storage keys of the items that changed in commits after `number`, in order, each once.
   Result<std::vector<std::string>> ChangedSince(const TableSchema& table, uint64_t number) const;
+
+  // Calls `visit` with each record of the range that has images, in the order of commits, while it returns
+  // true. Returns where to go on: after the last record visited, or, when there were no more, at the end of
+  // the range, or of what is published.
+  Result<ChangePosition> Visit(ObjectId table, const ChangeRange& range,
+                               const std::function<bool(ChangeRecord)>& visit) const;
+  // The last commit after `after` of which the table has a record, and that was earlier than `time_millis`;
+  // `after` when there is none. Looks at each record up to then.
+  Result<uint64_t> LastBefore(ObjectId table, uint64_t after, int64_t time_millis) const;
+  // Records of commits up to this one have been deleted.
+  Result<uint64_t> TrimmedUpTo(ObjectId table) const;
 
   // Follows `table` from after `from`, or from now. Fails with kTrimmedDataAccess when records after `from`
   // are no longer kept, and with kResourceNotFound when the table is gone.
@@ -79,36 +114,32 @@ class ChangeLog {
  private:
   friend class Watch;
 
-  // What is kept of one table's log.
-  struct Retained {
-    TablePtr table;
-    ChangePosition start;                   // records after this are there
+  // Who follows a table.
+  struct Followed {
+    // While it is watched, and until the next trim.
+    TablePtr watched;                       // null: it is not
+    ChangePosition watched_from;            // records after this have both images
     std::multiset<ChangePosition> readers;  // where each watch stands
+    std::map<Consumer, uint64_t> kept_after;
+    uint64_t trimmed = 0;
+    // Nobody follows it any more: the last commit that may still be adding a record.
+    std::optional<uint64_t> last;
   };
 
-  // Sets `*go_on` to where reading goes on: after the last record, or, when there are no more, after
-  // everything published.
-  Result<std::vector<ChangeRecord>> Read(ObjectId table, const ChangePosition& after, size_t limit,
-                                         ChangePosition* go_on) const;
+  // Up to which commit nobody needs the records; nothing when nobody needs any.
+  static std::optional<uint64_t> Needless(const Followed& followed);
   // Deletes a table's records of commits up to `number`.
   static void DeleteUpTo(ObjectId table, uint64_t number, storage::Batch* batch);
-  // How far a table's log may go: not past what KeepAfter wants.
-  uint64_t TrimLimit(ObjectId table, uint64_t number) const HF_REQUIRES(mu_);
   bool WaitUntil(const ChangePosition& after, std::chrono::steady_clock::time_point deadline);
   void Move(ObjectId table, const ChangePosition& from, const ChangePosition& to);
   void Close(ObjectId table, const ChangePosition& at);
 
   storage::Kv* const kv_;
   Committer* const committer_;
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::CondVar published_;
-  std::map<ObjectId, Retained> retained_ HF_GUARDED_BY(mu_);
-  // By KeepAfter, and how far the log was trimmed for it.
-  struct Kept {
-    uint64_t after = 0;
-    uint64_t trimmed = 0;
-  };
-  std::map<ObjectId, Kept> kept_ HF_GUARDED_BY(mu_);
+  std::map<ObjectId, Followed> followed_ HF_GUARDED_BY(mu_);
+  size_t watches_ HF_GUARDED_BY(mu_) = 0;
 };
 
 class Watch {

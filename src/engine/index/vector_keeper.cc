@@ -388,7 +388,7 @@ void VectorKeeper::MoveLog(const TablePtr& table) {
     if (needs != log_needs_.end()) number = std::min(number, needs->second);
   }
   if (number == UINT64_MAX) return;
-  engine_->change_log().KeepAfter(schema->id, number);
+  engine_->change_log().Keep(schema->id, Consumer::kVectors, number);
 }
 
 Status VectorKeeper::DeleteStrayFiles() {

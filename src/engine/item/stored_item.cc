@@ -113,6 +113,21 @@ std::string ProjectForIndex(const IndexSchema& index, MapView item) {
   return writer.TakeMap();
 }
 
+std::string KeyAttributes(const TableSchema& table, MapView item) {
+  value::FlatWriter writer;
+  writer.BeginMap();
+  auto copy = [&](const KeyAttribute& key) {
+    std::optional<value::ValueView> value = item.Find(key.name);
+    if (!value) return;
+    writer.Name(key.name);
+    writer.Copy(*value);
+  };
+  copy(table.partition);
+  if (table.sort) copy(*table.sort);
+  writer.EndMap();
+  return writer.TakeMap();
+}
+
 storage::Range ObjectRange(ObjectId id) {
   storage::Range range;
   AppendObjectId(id, &range.lower);

@@ -32,6 +32,9 @@ std::string ItemKey(const TableSchema& table, ByteView partition, std::optional<
 // The same, of an item that has valid key attributes.
 std::string ItemKeyOf(const TableSchema& table, value::MapView item);
 
+// The item's key attributes alone: an item again.
+std::string KeyAttributes(const TableSchema& table, value::MapView item);
+
 // The base table's key as it closes an index entry's key: a hash of it, then its fields. Entries with equal
 // index keys come in the order of that hash, as they do from DynamoDB.
 std::string BaseKeySuffix(const TableSchema& table, value::MapView item);

@@ -192,8 +192,8 @@ class ItemWriter::Run {
   }
 
   // An outcome's item before and after, as maintainers see it.
-  struct Images {
-    explicit Images(const WriteOutcome& outcome) {
+  struct BeforeAndAfter {
+    explicit BeforeAndAfter(const WriteOutcome& outcome) {
       if (outcome.old) old = {outcome.old_size, outcome.old->flat()};
       now = {outcome.now_size, outcome.now.flat()};
     }
@@ -201,7 +201,7 @@ class ItemWriter::Run {
   };
 
   // Refers to `images`.
-  ItemChange ChangeOf(size_t i, const Images& images, const Stamp& stamp) const {
+  ItemChange ChangeOf(size_t i, const BeforeAndAfter& images, const Stamp& stamp) const {
     const WriteOutcome& outcome = written_.outcomes[i];
     return {actives_[i]->schema.get(),
             actions_[i].item_key,
@@ -224,7 +224,7 @@ class ItemWriter::Run {
   void TellMaintainers(const Stamp& stamp) {
     for (size_t i = 0; i < actions_.size(); ++i) {
       if (!actives_[i]->has_vectors() || !Writes(i)) continue;
-      Images images(written_.outcomes[i]);
+      BeforeAndAfter images(written_.outcomes[i]);
       ItemChange change = ChangeOf(i, images, stamp);
       for (const auto& maintainer : actives_[i]->indexes) maintainer->Written(change);
     }
@@ -240,7 +240,7 @@ class ItemWriter::Run {
     if (outcome.now_size > 0) outcome.now_billed = Billed(active, outcome.now, outcome.now_size);
     if (!Writes(i)) return;
 
-    Images images(outcome);
+    BeforeAndAfter images(outcome);
     ItemChange change = ChangeOf(i, images, stamp);
     if (puts) {
       batch->Put(storage::Space::kItems, actions_[i].item_key,
@@ -256,11 +256,9 @@ class ItemWriter::Run {
       effects_.back().push_back(effect);
     }
     if (active.ttl != nullptr) active.ttl->Update(change, batch);
-    if (actions_[i].table->log_consumers.load(std::memory_order_relaxed) > 0) {
-      ChangeLog::Append(change, batch);
-    } else if (logs) {
-      ChangeLog::AppendKey(change, batch);
-    }
+    Images logged = std::max(active.images, logs ? Images::kKey : Images::kNone);
+    if (actions_[i].table->watches.load(std::memory_order_relaxed) > 0) logged = Images::kBoth;
+    if (logged != Images::kNone) ChangeLog::Append(change, logged, batch);
   }
 
   void Count(size_t i) {

@@ -93,6 +93,7 @@ Status Housekeeper::RunOnce() {
   int64_t now_seconds = engine_->clock().NowSeconds();
   for (const TablePtr& table : engine_->catalog().All()) HF_CHECK_OK(SweepTable(table, now_seconds));
   HF_CHECK_OK(SweepTokens(now_seconds));
+  HF_CHECK_OK(engine_->AgeStreams());
   HF_CHECK_OK(engine_->change_log().Trim());
   if (std::chrono::steady_clock::now() - figures_saved_ >= kFiguresInterval) {
     HF_CHECK_OK(SaveFigures());
