@@ -37,18 +37,23 @@
 #include "holdfast/export.h"
 #include "holdfast/ops/batch_get_item.h"
 #include "holdfast/ops/batch_write_item.h"
+#include "holdfast/ops/create_backup.h"
 #include "holdfast/ops/create_table.h"
+#include "holdfast/ops/delete_backup.h"
 #include "holdfast/ops/delete_item.h"
 #include "holdfast/ops/delete_table.h"
+#include "holdfast/ops/describe_backup.h"
 #include "holdfast/ops/describe_endpoints.h"
 #include "holdfast/ops/describe_limits.h"
 #include "holdfast/ops/describe_table.h"
 #include "holdfast/ops/describe_time_to_live.h"
 #include "holdfast/ops/get_item.h"
+#include "holdfast/ops/list_backups.h"
 #include "holdfast/ops/list_tables.h"
 #include "holdfast/ops/list_tags_of_resource.h"
 #include "holdfast/ops/put_item.h"
 #include "holdfast/ops/query.h"
+#include "holdfast/ops/restore_table_from_backup.h"
 #include "holdfast/ops/scan.h"
 #include "holdfast/ops/search_vectors.h"
 #include "holdfast/ops/tag_resource.h"
@@ -125,6 +130,17 @@ class HOLDFAST_EXPORT Database {
   Result<TagResourceResponse> TagResource(const TagResourceRequest& request);
   Result<UntagResourceResponse> UntagResource(const UntagResourceRequest& request);
   Result<ListTagsOfResourceResponse> ListTagsOfResource(const ListTagsOfResourceRequest& request);
+
+  // --- backups ---
+
+  // The items of a table as of now, kept until the backup is deleted. It is AVAILABLE when DescribeBackup
+  // says so.
+  Result<CreateBackupResponse> CreateBackup(const CreateBackupRequest& request);
+  Result<DescribeBackupResponse> DescribeBackup(const DescribeBackupRequest& request);
+  Result<ListBackupsResponse> ListBackups(const ListBackupsRequest& request);
+  Result<DeleteBackupResponse> DeleteBackup(const DeleteBackupRequest& request);
+  // A new table. It is filled in the background and ACTIVE when DescribeTable says so.
+  Result<RestoreTableFromBackupResponse> RestoreTableFromBackup(const RestoreTableFromBackupRequest& request);
 
   // --- what clients ask an endpoint ---
 

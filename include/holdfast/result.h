@@ -51,6 +51,14 @@ enum class ErrorCode : unsigned char {
   kThrottling,                       // the server is at a bound of its own: try again
   kLimitExceeded,                    // too many of something
   kTrimmedDataAccess,                // those changes are no longer kept
+  kTableNotFound,                    // what backups and recovery call a missing table
+  kTableInUse,                       // the table is being created or deleted
+  kTableAlreadyExists,               // a restore needs a name that is free
+  kBackupNotFound,                   // it was deleted, or never was
+  kBackupInUse,                      // it is being made, or a table is being restored from it
+  kContinuousBackupsUnavailable,     // not now: try again
+  kPointInTimeRecoveryUnavailable,   // it is not switched on for the table
+  kInvalidRestoreTime,               // outside the window that can be restored
   kAccessDenied,
   kUnknownOperation,
   kMissingAuthenticationToken,

@@ -56,6 +56,10 @@ inline constexpr int kExpressionDepthMax = 320;
 inline constexpr size_t kHttpHeaderBytesMax = 16 * 1024;
 inline constexpr size_t kCommitQueueMax = 16384;  // answers waiting for a sync
 
+// Waiting or under way; DynamoDB has the same bounds for an account.
+inline constexpr size_t kBackupsAtOnceMax = 50;
+inline constexpr size_t kRestoresAtOnceMax = 50;
+
 // Vectors that may wait for their graph before writes are slowed.
 inline constexpr size_t kVectorBacklogFree = 10'000;
 

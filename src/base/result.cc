@@ -18,6 +18,14 @@ std::string_view ErrorName(ErrorCode code) {
     case ErrorCode::kThrottling: return "ThrottlingException";
     case ErrorCode::kLimitExceeded: return "LimitExceededException";
     case ErrorCode::kTrimmedDataAccess: return "TrimmedDataAccessException";
+    case ErrorCode::kTableNotFound: return "TableNotFoundException";
+    case ErrorCode::kTableInUse: return "TableInUseException";
+    case ErrorCode::kTableAlreadyExists: return "TableAlreadyExistsException";
+    case ErrorCode::kBackupNotFound: return "BackupNotFoundException";
+    case ErrorCode::kBackupInUse: return "BackupInUseException";
+    case ErrorCode::kContinuousBackupsUnavailable: return "ContinuousBackupsUnavailableException";
+    case ErrorCode::kPointInTimeRecoveryUnavailable: return "PointInTimeRecoveryUnavailableException";
+    case ErrorCode::kInvalidRestoreTime: return "InvalidRestoreTimeException";
     case ErrorCode::kAccessDenied: return "AccessDeniedException";
     case ErrorCode::kUnknownOperation: return "UnknownOperationException";
     case ErrorCode::kMissingAuthenticationToken: return "MissingAuthenticationTokenException";

@@ -6,6 +6,8 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "engine/backup/backups.h"
+#include "engine/backup/restorer.h"
 #include "engine/index/backfill.h"
 #include "engine/index/recount.h"
 #include "engine/index/vector_keeper.h"
@@ -94,6 +96,12 @@ std::string VectorSnapshotKey(ObjectId index) {
 std::string TokenRecordKey(std::string_view token) {
   return "token/" + std::string(token);
 }
+std::string BackupRecordKey(std::string_view id) {
+  return "backup/" + std::string(id);
+}
+std::string RestoreJobKey(ObjectId table) {
+  return NumberedKey("restore/", table);
+}
 
 Engine::Engine(const EngineOptions& options)
     : options_(options.options),
@@ -124,17 +132,26 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     if (claimed.is_new) HF_CHECK_OK(MarkStoreDirectory(directory));
   }
   HF_CHECK_OK(engine->Load());
+  engine->backups_ = std::make_unique<Backups>(engine.get());
+  engine->restorer_ = std::make_unique<Restorer>(engine.get());
+  HF_CHECK_OK(engine->backups_->DeleteStrayFiles({}));
   engine->backfiller_ = std::make_unique<Backfiller>(engine.get());
   engine->housekeeper_ = std::make_unique<Housekeeper>(engine.get(), options.manual_housekeeping);
   engine->vector_keeper_->Start();
   engine->ResumeUnfinished();
+  HF_CHECK_OK(engine->restorer_->Resume());
   return engine;
 }
 
 Engine::~Engine() {
+  // Threads first, for they use one another's owners.
+  if (restorer_ != nullptr) restorer_->Stop();
+  if (backups_ != nullptr) backups_->thread().Stop();
   housekeeper_.reset();
   backfiller_.reset();
   vector_keeper_.reset();
+  restorer_.reset();
+  backups_.reset();
   if (committer_ != nullptr) {
     base::MutexLock ddl(&ddl_mu_);
     std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
@@ -271,7 +288,7 @@ void Engine::ResumeUnfinished() {
       }
       continue;
     }
-    if (schema->status != TableStatus::kActive) {
+    if (schema->status != TableStatus::kActive && !schema->restoring()) {
       Status settled = ChangeSchema(table, [](TableSchema* edited) -> Status {
         edited->Settle();
         return Ok{};
@@ -308,7 +325,7 @@ View Engine::NewView(Reads reads) const {
   return View(std::move(published));
 }
 
-Result<TablePtr> Engine::CreateTable(TableSchema schema) {
+Result<TablePtr> Engine::CreateTable(TableSchema schema, const AlsoWrite& also) {
   base::MutexLock ddl(&ddl_mu_);
   if (catalog_.Find(schema.name) != nullptr) {
     return Error(ErrorCode::kResourceInUse, "Table already exists: " + schema.name);
@@ -327,6 +344,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema) {
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   HF_CHECK_OK(SaveMeta(batch.get()));
   batch->Put(storage::Space::kCatalog, TableRecordKey(schema.id), EncodeSchema(schema));
+  if (also) also(schema, batch.get());
   Stamp stamp = committer_->Begin();
   Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
   committer_->End(stamp);
@@ -348,6 +366,7 @@ Status Engine::DropTable(const TablePtr& table) {
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   batch->Delete(storage::Space::kCatalog, TableRecordKey(schema->id));
   batch->Delete(storage::Space::kCatalog, BackfillCursorKey(schema->id));
+  batch->Delete(storage::Space::kCatalog, RestoreJobKey(schema->id));
   for (storage::Space space : {storage::Space::kItems, storage::Space::kTtl}) {
     batch->DeleteRange(space, ObjectRange(schema->id));
   }
@@ -374,7 +393,15 @@ Status Engine::DropTable(const TablePtr& table) {
     catalog_.AddDropped(std::move(left));
   }
   catalog_.Remove(schema->name);
+  restorer_->Forget(schema->id);
   return Ok{};
+}
+
+Status Engine::WriteCatalog(storage::Batch* batch) {
+  Stamp stamp = committer_->Begin();
+  Status written = kv_->Write(batch, storage::Wait::kMayBlock);
+  committer_->End(stamp);
+  return written;
 }
 
 // Null when nothing is. Streams are bounded like tables: somebody may make and drop one after another.

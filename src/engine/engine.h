@@ -34,7 +34,9 @@ class FileSystem;
 namespace holdfast::engine {
 
 class Backfiller;
+class Backups;
 class Housekeeper;
+class Restorer;
 class VectorKeeper;
 
 struct EngineOptions {
@@ -88,8 +90,10 @@ class Engine {
                                                const VectorQuery& query);
 
   // --- tables ---
-  // Assigns ids to the table and its indexes. kResourceInUse when the name is taken.
-  Result<TablePtr> CreateTable(TableSchema schema);
+  // Assigns ids to the table and its indexes. kResourceInUse when the name is taken. What `also` adds to the
+  // batch is written together with the table.
+  using AlsoWrite = std::function<void(const TableSchema& created, storage::Batch* batch)>;
+  Result<TablePtr> CreateTable(TableSchema schema, const AlsoWrite& also = {});
   Status DropTable(const TablePtr& table);
   // Puts an edited copy of the schema in force while no write is under way. An index that is new (id 0) gets
   // an id and is filled in the background; entries of an index that disappears are removed.
@@ -101,11 +105,16 @@ class Engine {
   Committer& committer() { return *committer_; }
   ItemWriter& writer() { return *writer_; }
   ChangeLog& change_log() { return *change_log_; }
+  Backups& backups() { return *backups_; }
+  Restorer& restorer() { return *restorer_; }
   storage::Kv& kv() const { return *kv_; }
   const base::Clock& clock() const { return *clock_; }
   base::Random& random() { return random_; }
   const base::Log& log() const { return *log_; }
   const Options& options() const { return options_; }
+
+  // Writes to the catalog what no table's schema is part of.
+  Status WriteCatalog(storage::Batch* batch);
 
   // Sweeps, trims, saves figures: what the background thread does every so often, done now.
   Status RunHousekeeping();
@@ -166,6 +175,8 @@ class Engine {
   std::unique_ptr<Backfiller> backfiller_;
   std::unique_ptr<Housekeeper> housekeeper_;
   std::unique_ptr<VectorKeeper> vector_keeper_;
+  std::unique_ptr<Backups> backups_;
+  std::unique_ptr<Restorer> restorer_;
 };
 
 // Keys of the catalog space. Stored on disk: never change.
@@ -176,6 +187,8 @@ std::string DroppedRecordKey(ObjectId id);
 std::string BackfillCursorKey(ObjectId id);
 std::string VectorSnapshotKey(ObjectId index);
 std::string TokenRecordKey(std::string_view token);
+std::string BackupRecordKey(std::string_view id);
+std::string RestoreJobKey(ObjectId table);
 // Expiry entries of idempotency tokens stand under this table id, which no table has.
 inline constexpr ObjectId kTokenTable = 0;
 

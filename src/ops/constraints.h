@@ -11,6 +11,7 @@
 #include "base/field_path.h"
 #include "holdfast/fields.h"
 #include "holdfast/ops/search_vectors.h"
+#include "holdfast/ops/table.h"
 #include "holdfast/result.h"
 #include "holdfast/value.h"
 
@@ -123,6 +124,7 @@ class ConstraintChecker {
   }
   void Check(bool, const Rules&) {}
   void Check(double, const Rules&) {}
+  void Check(const Timestamp&, const Rules&) {}
   void Check(const Item&, const Rules&) {}
   template <class E>
   requires std::is_enum_v<E>

@@ -1,3 +1,4 @@
+#include "engine/backup/restorer.h"
 #include "ops/describe.h"
 #include "ops/operations.h"
 #include "ops/table_access.h"
@@ -19,7 +20,15 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
         "Attempt to change a resource which is still in use: Cannot delete table while indexes are being "
         "created, updated, or deleted.");
   }
-  if (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kUpdating) {
+  if (engine->restorer().ReadsLogOf(ref.schema->id)) {
+    return Error(ErrorCode::kResourceInUse,
+                 "Attempt to change a resource which is still in use: a table is being restored from: " +
+                     ref.schema->name);
+  }
+  // A table whose restore has failed is of no other use.
+  bool failed = ref.schema->restoring() && engine->restorer().HasFailed(ref.schema->id);
+  if (!failed &&
+      (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kUpdating)) {
     return Error(ErrorCode::kResourceInUse,
                  "Attempt to change a resource which is still in use: Table is being " +
                      std::string(ref.schema->status == TableStatus::kCreating ? "created" : "updated") +

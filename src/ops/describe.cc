@@ -15,20 +15,6 @@ void AddKeys(const std::vector<KeyAttribute>& attributes, KeyType type, std::vec
   for (const KeyAttribute& attribute : attributes) keys->push_back({attribute.name, type});
 }
 
-std::vector<KeySchemaElement> KeysOf(const IndexSchema& index) {
-  std::vector<KeySchemaElement> keys;
-  AddKeys(index.partition, KeyType::kHash, &keys);
-  AddKeys(index.sort, KeyType::kRange, &keys);
-  return keys;
-}
-
-Projection ProjectionOf(const IndexSchema& index) {
-  Projection projection;
-  projection.projection_type = index.projection;
-  if (index.projection == ProjectionType::kInclude) projection.non_key_attributes = index.included;
-  return projection;
-}
-
 std::optional<Timestamp> TimeOrNone(int64_t millis) {
   if (millis == 0) return std::nullopt;
   return Timestamp{millis};
@@ -63,7 +49,7 @@ void AddIndex(const IndexSchema& index, engine::Table& table, const std::string&
     description.index_name = index.name;
     description.key_schema = KeysOf(index);
     description.projection = ProjectionOf(index);
-    description.index_status = index.status;
+    description.index_status = table.schema()->restoring() ? IndexStatus::kCreating : index.status;
     if (index.status == IndexStatus::kCreating) description.backfilling = true;
     description.provisioned_throughput = ThroughputOf(index.throughput.value_or(ProvisionedThroughput{}));
     description.index_size_bytes = tally.bytes;
@@ -96,6 +82,27 @@ void AddIndex(const IndexSchema& index, engine::Table& table, const std::string&
 
 }  // namespace
 
+std::vector<KeySchemaElement> KeysOf(const TableSchema& table) {
+  std::vector<KeySchemaElement> keys;
+  AddKeys({table.partition}, KeyType::kHash, &keys);
+  if (table.sort) AddKeys({*table.sort}, KeyType::kRange, &keys);
+  return keys;
+}
+
+std::vector<KeySchemaElement> KeysOf(const IndexSchema& index) {
+  std::vector<KeySchemaElement> keys;
+  AddKeys(index.partition, KeyType::kHash, &keys);
+  AddKeys(index.sort, KeyType::kRange, &keys);
+  return keys;
+}
+
+Projection ProjectionOf(const IndexSchema& index) {
+  Projection projection;
+  projection.projection_type = index.projection;
+  if (index.projection == ProjectionType::kInclude) projection.non_key_attributes = index.included;
+  return projection;
+}
+
 TableDescription Describe(Context& context, engine::Table& table) {
   engine::SchemaPtr schema = table.schema();
   TableDescription description;
@@ -103,9 +110,7 @@ TableDescription Describe(Context& context, engine::Table& table) {
   description.table_id = schema->uuid;
   description.table_arn = TableArn(context, schema->name);
   description.attribute_definitions = schema->attributes;
-  description.key_schema.emplace();
-  AddKeys({schema->partition}, KeyType::kHash, &*description.key_schema);
-  if (schema->sort) AddKeys({*schema->sort}, KeyType::kRange, &*description.key_schema);
+  description.key_schema = KeysOf(*schema);
   description.creation_date_time = Timestamp{schema->created_millis};
   description.table_status = schema->status;
   description.item_count = table.tally.count;
@@ -126,6 +131,14 @@ TableDescription Describe(Context& context, engine::Table& table) {
   if (schema->table_class) {
     description.table_class_summary =
         TableClassSummary{*schema->table_class, TimeOrNone(schema->table_class_millis)};
+  }
+  if (const auto& from = schema->restored_from) {
+    RestoreSummary summary;
+    if (!from->backup_arn.empty()) summary.source_backup_arn = from->backup_arn;
+    summary.source_table_arn = from->table_arn;
+    summary.restore_date_time = Timestamp{from->time_millis};
+    summary.restore_in_progress = from->in_progress;
+    description.restore_summary = std::move(summary);
   }
   for (const IndexSchema& index : schema->indexes) {
     AddIndex(index, table, description.table_arn + "/index/" + index.name, &description);

@@ -9,4 +9,8 @@ namespace holdfast::ops {
 
 TableDescription Describe(Context& context, engine::Table& table);
 
+std::vector<KeySchemaElement> KeysOf(const engine::TableSchema& table);
+std::vector<KeySchemaElement> KeysOf(const engine::IndexSchema& index);
+Projection ProjectionOf(const engine::IndexSchema& index);
+
 }  // namespace holdfast::ops

@@ -1,5 +1,5 @@
-// Files beside the key-value store, in a directory of their own: large things that are written whole, read
-// whole and thrown away, such as snapshots of what can be made again.
+// Files beside the key-value store, in directories of their own: large things that are written whole, read
+// from start to end and thrown away, such as backups and snapshots of what can be made again.
 //
 //   HF_TRY(std::unique_ptr<FileWriter> file, files->Create("7-1.graph"));
 //   HF_CHECK_OK(file->Append(bytes));
@@ -11,6 +11,7 @@
 // Thread-safe; a writer or reader belongs to one thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,12 @@
 #include "holdfast/result.h"
 
 namespace holdfast::storage {
+
+// What files are for: each kind has a directory, and names of its own.
+enum class FileKind : uint8_t {
+  kVectors,   // snapshots of vector indexes; can be made again
+  kSegments,  // backups, and what point-in-time recovery starts from
+};
 
 class FileWriter {
  public:

@@ -115,8 +115,8 @@ class Kv {
   virtual Stats stats() const = 0;
   // A copy of the newest state that can be opened as a store, in a directory that does not exist yet.
   virtual Status Checkpoint(const std::string& directory) = 0;
-  // Files beside the store; null where nothing outlives the process.
-  virtual Files* files() { return nullptr; }
+  // Files beside the store. Null for kVectors where nothing outlives the process.
+  virtual Files* files(FileKind kind) = 0;
   // Rewrites the store without what is no longer needed. Slow.
   virtual Status Compact() = 0;
 };

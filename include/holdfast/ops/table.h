@@ -381,6 +381,22 @@ struct VectorIndexDescription : VectorIndex {
   }
 };
 
+// Where a restored table came from. It stays with the table.
+struct RestoreSummary {
+  std::optional<std::string> source_backup_arn;
+  std::optional<std::string> source_table_arn;
+  Timestamp restore_date_time;  // as of when its items are
+  bool restore_in_progress = false;
+
+  static constexpr std::string_view kTypeName = "RestoreSummary";
+  static constexpr auto Fields() {
+    using S = RestoreSummary;
+    return std::tuple(
+        Field("SourceBackupArn", &S::source_backup_arn), Field("SourceTableArn", &S::source_table_arn),
+        Field("RestoreDateTime", &S::restore_date_time), Field("RestoreInProgress", &S::restore_in_progress));
+  }
+};
+
 struct TableDescription {
   std::optional<std::vector<AttributeDefinition>> attribute_definitions;
   std::string table_name;
@@ -396,6 +412,7 @@ struct TableDescription {
   std::optional<std::vector<LocalSecondaryIndexDescription>> local_secondary_indexes;
   std::optional<std::vector<GlobalSecondaryIndexDescription>> global_secondary_indexes;
   std::optional<std::vector<VectorIndexDescription>> vector_indexes;
+  std::optional<RestoreSummary> restore_summary;
   std::optional<StreamSpecification> stream_specification;
   std::optional<std::string> latest_stream_label;  // of the last stream, be it enabled or not
   std::optional<std::string> latest_stream_arn;
@@ -418,6 +435,7 @@ struct TableDescription {
         Field("VectorIndexes", &S::vector_indexes), Field("StreamSpecification", &S::stream_specification),
         Field("LatestStreamLabel", &S::latest_stream_label), Field("LatestStreamArn", &S::latest_stream_arn),
         Field("TableClassSummary", &S::table_class_summary),
+        Field("RestoreSummary", &S::restore_summary),
         Field("DeletionProtectionEnabled", &S::deletion_protection_enabled));
   }
 };

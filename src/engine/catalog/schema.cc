@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "engine/catalog/record.h"
+
 namespace holdfast::engine {
 namespace {
 
@@ -21,34 +23,10 @@ AttributeValue EncodeThroughput(const ProvisionedThroughput& throughput) {
       {{"read", throughput.read_capacity_units}, {"write", throughput.write_capacity_units}});
 }
 
-// Reads of a record written by this or an older version: what is missing, or of a type that was never
-// written, keeps its default.
-class Record {
+class Record : public CatalogRecord {
  public:
-  explicit Record(AttributeMap attributes) : attributes_(std::move(attributes)) {}
-  explicit Record(const AttributeValue& value)
-      : attributes_(value.type() == value::Type::kMap ? value.AsMap() : AttributeMap()) {}
+  using CatalogRecord::CatalogRecord;
 
-  const AttributeValue* Find(std::string_view name) const {
-    auto found = attributes_.find(name);
-    return found == attributes_.end() ? nullptr : &found->second;
-  }
-  std::string Text(std::string_view name) const {
-    const AttributeValue* value = Find(name);
-    return value == nullptr || value->type() != value::Type::kString ? "" : value->AsText();
-  }
-  int64_t Integer(std::string_view name) const {
-    const AttributeValue* value = Find(name);
-    return value == nullptr ? 0 : value->AsInt64().value_or(0);
-  }
-  bool Flag(std::string_view name) const {
-    const AttributeValue* value = Find(name);
-    return value != nullptr && value->AsBool();
-  }
-  List Elements(std::string_view name) const {
-    const AttributeValue* value = Find(name);
-    return value == nullptr || value->type() != value::Type::kList ? List() : value->AsList();
-  }
   std::optional<ProvisionedThroughput> Throughput(std::string_view name) const {
     const AttributeValue* value = Find(name);
     if (value == nullptr) return std::nullopt;
@@ -65,9 +43,6 @@ class Record {
     }
     return keys;
   }
-
- private:
-  AttributeMap attributes_;
 };
 
 AttributeValue EncodeVector(const VectorSchema& vector) {
@@ -97,6 +72,13 @@ AttributeValue EncodeIndex(const IndexSchema& index) {
   if (index.vector) map.emplace("vector", EncodeVector(*index.vector));
   if (index.allocating) map.emplace("allocating", true);
   return AttributeValue::Map(std::move(map));
+}
+
+AttributeValue EncodeRestoredFrom(const RestoredFrom& from) {
+  return AttributeValue::Map({{"backup", from.backup_arn},
+                              {"table", from.table_arn},
+                              {"time", from.time_millis},
+                              {"in_progress", from.in_progress}});
 }
 
 AttributeValue EncodeStream(const StreamSchema& stream) {
@@ -148,6 +130,11 @@ IndexSchema DecodeIndex(const AttributeValue& value) {
   if (const AttributeValue* vector = record.Find("vector")) index.vector = DecodeVector(*vector);
   index.allocating = record.Flag("allocating");
   return index;
+}
+
+RestoredFrom DecodeRestoredFrom(const AttributeValue& value) {
+  Record record(value);
+  return {record.Text("backup"), record.Text("table"), record.Integer("time"), record.Flag("in_progress")};
 }
 
 StreamSchema DecodeStream(const AttributeValue& value) {
@@ -331,6 +318,8 @@ std::string EncodeSchema(const TableSchema& schema) {
                    {"ttl_status", NameOf(schema.ttl_status)},
                    {"ttl_changed", schema.ttl_changed_millis}};
   if (schema.table_class) map.emplace("class", NameOf(*schema.table_class));
+  if (schema.restored_from) map.emplace("restored_from", EncodeRestoredFrom(*schema.restored_from));
+  if (schema.recovery_days > 0) map.emplace("recovery_days", schema.recovery_days);
   if (!schema.streams.empty()) {
     List streams;
     for (const StreamSchema& stream : schema.streams) streams.push_back(EncodeStream(stream));
@@ -378,6 +367,9 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
   schema.ttl_attribute = record.Text("ttl_attribute");
   schema.ttl_status = EnumNamed(record.Text("ttl_status"), TimeToLiveStatus::kDisabled);
   schema.ttl_changed_millis = record.Integer("ttl_changed");
+  if (const AttributeValue* from = record.Find("restored_from"))
+    schema.restored_from = DecodeRestoredFrom(*from);
+  schema.recovery_days = record.Integer("recovery_days");
   for (const AttributeValue& element : record.Elements("streams"))
     schema.streams.push_back(DecodeStream(element));
   schema.Derive();

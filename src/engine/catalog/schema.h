@@ -72,6 +72,14 @@ struct IndexSchema {
   bool Projects(std::string_view attribute) const;
 };
 
+// Where the items of a restored table came from.
+struct RestoredFrom {
+  std::string backup_arn;  // empty: from the source's log
+  std::string table_arn;
+  int64_t time_millis = 0;  // as of when
+  bool in_progress = false;
+};
+
 // A stream of the table's changes. A table has at most one that is enabled, the last; those before it were
 // disabled less than a day ago and stay readable.
 struct StreamSchema {
@@ -113,6 +121,8 @@ struct TableSchema {
   TimeToLiveStatus ttl_status = TimeToLiveStatus::kDisabled;
   int64_t ttl_changed_millis = 0;
 
+  std::optional<RestoredFrom> restored_from;
+  int64_t recovery_days = 0;  // how far back the table can be restored to any second; 0: not at all
   std::vector<StreamSchema> streams;  // oldest first
 
   const IndexSchema* FindIndex(std::string_view index_name) const;
@@ -122,6 +132,7 @@ struct TableSchema {
   bool ttl_enabled() const {
     return ttl_status == TimeToLiveStatus::kEnabled || ttl_status == TimeToLiveStatus::kEnabling;
   }
+  bool restoring() const { return restored_from && restored_from->in_progress; }
   // Null when none is enabled.
   const StreamSchema* enabled_stream() const {
     return streams.empty() || !streams.back().enabled() ? nullptr : &streams.back();

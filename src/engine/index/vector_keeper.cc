@@ -206,7 +206,7 @@ Status VectorKeeper::LoadIndex(const TablePtr& table, const IndexSchema& index, 
 }
 
 Status VectorKeeper::ReadSnapshot(const Manifest& manifest, LiveVectors* live) {
-  storage::Files* files = engine_->kv().files();
+  storage::Files* files = engine_->kv().files(storage::FileKind::kVectors);
   if (files == nullptr) return Error(ErrorCode::kNotSupported, "no files");
   vector::SnapshotReader reader(&live->index());
   HF_CHECK_OK(ReadFile(files, manifest.graph,
@@ -264,7 +264,9 @@ Status VectorKeeper::Refresh(const IndexSchema& index, const std::vector<std::st
 // --- snapshots ---
 
 bool VectorKeeper::WantsSnapshot(const LiveVectors& live) const {
-  if (engine_->kv().files() == nullptr || std::chrono::steady_clock::now() < snapshots_from_) return false;
+  if (engine_->kv().files(storage::FileKind::kVectors) == nullptr ||
+      std::chrono::steady_clock::now() < snapshots_from_)
+    return false;
   if (engine_->vector_snapshot_changes_ != 0) return live.changes >= engine_->vector_snapshot_changes_;
   uint64_t enough = std::max(kSnapshotChangesMin, live.index().stats().vectors / kSnapshotShare);
   // One that is being filled fast can wait until its graph has caught up, but not forever.
@@ -284,7 +286,7 @@ void VectorKeeper::TrySnapshot(const TablePtr& table, const IndexSchema& index, 
 }
 
 Status VectorKeeper::Snapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
-  storage::Files* files = engine_->kv().files();
+  storage::Files* files = engine_->kv().files(storage::FileKind::kVectors);
   if (files == nullptr) return Ok{};
   HF_CHECK_OK(engine_->committer().CheckWritable());
   if (!live->logged) StartLogging(table, index.id, live);
@@ -390,7 +392,7 @@ void VectorKeeper::MoveLog(const TablePtr& table) {
 }
 
 Status VectorKeeper::DeleteStrayFiles() {
-  storage::Files* files = engine_->kv().files();
+  storage::Files* files = engine_->kv().files(storage::FileKind::kVectors);
   if (files == nullptr) return Ok{};
   std::set<std::string> named;
   for (const TablePtr& table : engine_->catalog().All()) {

@@ -5,6 +5,7 @@
 
 #include "base/mutex.h"
 #include "storage/memory/cow_tree.h"
+#include "storage/memory/memory_files.h"
 
 namespace holdfast::storage {
 namespace {
@@ -149,6 +150,7 @@ class MemoryKv final : public Kv {
   Status Checkpoint(const std::string&) override {
     return Error(ErrorCode::kNotSupported, "a store in memory has no files to copy");
   }
+  Files* files(FileKind kind) override { return kind == FileKind::kVectors ? nullptr : &segments_; }
   Status Compact() override { return Ok{}; }
 
  private:
@@ -174,6 +176,7 @@ class MemoryKv final : public Kv {
     }
   }
 
+  MemoryFiles segments_;
   mutable base::Mutex mu_;
   Trees trees_ HF_GUARDED_BY(mu_);
 };

@@ -136,7 +136,8 @@ class RocksDbKv final : public Kv {
             std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> handles,
             std::shared_ptr<rocksdb::Cache> cache)
       : file_system_(file_system),
-        files_(OpenRocksDbFiles(file_system, directory + "/vectors")),
+        vectors_(OpenRocksDbFiles(file_system, directory + "/vectors")),
+        segments_(OpenRocksDbFiles(file_system, directory + "/segments")),
         env_(std::move(env)),
         guard_(std::move(guard)),
         db_(std::move(db)),
@@ -219,7 +220,9 @@ class RocksDbKv final : public Kv {
     return ToStatus(owned->CreateCheckpoint(directory));
   }
 
-  Files* files() override { return files_.get(); }
+  Files* files(FileKind kind) override {
+    return kind == FileKind::kVectors ? vectors_.get() : segments_.get();
+  }
 
   Status Compact() override {
     for (rocksdb::ColumnFamilyHandle* handle : handles_) {
@@ -236,7 +239,7 @@ class RocksDbKv final : public Kv {
   }
 
   const std::shared_ptr<const LogFileSystem> file_system_;
-  const std::unique_ptr<Files> files_;
+  const std::unique_ptr<Files> vectors_, segments_;
   const std::unique_ptr<rocksdb::Env> env_;     // outlives db_
   const std::unique_ptr<SequenceGuard> guard_;  // likewise
   const std::unique_ptr<rocksdb::DB> db_;

@@ -1,0 +1,228 @@
+#include "engine/backup/backups.h"
+
+#include <cstdio>
+
+#include "base/limits.h"
+#include "engine/catalog/record.h"
+#include "engine/engine.h"
+
+namespace holdfast::engine {
+namespace {
+
+constexpr int64_t kSystemBackupMillis = int64_t{35} * 24 * 3600 * 1000;
+
+std::string NewId(int64_t now_millis, base::Random* random) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%014lld-%08x", static_cast<long long>(now_millis),
+                static_cast<unsigned>(random->Next()));
+  return text;
+}
+
+std::string Encode(const Backup& backup) {
+  return std::move(Item{{"name", backup.name},
+                        {"type", NameOf(backup.type)},
+                        {"created", backup.created_millis},
+                        {"expires", backup.expires_millis},
+                        {"table", AttributeValue::Binary(EncodeSchema(*backup.table))},
+                        {"items", backup.counts.items},
+                        {"bytes", backup.counts.bytes},
+                        {"file", backup.file}})
+      .TakeFlat();
+}
+
+Result<Backup> Decode(std::string id, std::string bytes) {
+  HF_TRY(CatalogRecord record, CatalogRecord::Read(std::move(bytes), "the record of a backup"));
+  HF_TRY(TableSchema table, DecodeSchema(record.Text("table")));
+  Backup backup;
+  backup.id = std::move(id);
+  backup.name = record.Text("name");
+  backup.type = record.Enum("type", BackupType::kUser);
+  backup.status = BackupStatus::kAvailable;
+  backup.created_millis = record.Integer("created");
+  backup.expires_millis = record.Integer("expires");
+  backup.table = std::make_shared<const TableSchema>(std::move(table));
+  backup.counts = {record.Unsigned("items"), record.Unsigned("bytes")};
+  backup.file = record.Text("file");
+  return backup;
+}
+
+Error NotFound(const std::string& id) {
+  return Error(ErrorCode::kBackupNotFound, "Backup not found: " + id);
+}
+
+Error InUse(const std::string& id, std::string_view how) {
+  return Error(ErrorCode::kBackupInUse, "Backup is being " + std::string(how) + ": " + id);
+}
+
+}  // namespace
+
+Result<Backup> Backups::Create(const TablePtr& table, std::string name, BackupType type) {
+  HF_CHECK_OK(engine_->committer().CheckWritable());
+  if (thread_.jobs() >= limits::kBackupsAtOnceMax) {
+    return Error(ErrorCode::kLimitExceeded, "Subscriber limit exceeded: at most " +
+                                                std::to_string(limits::kBackupsAtOnceMax) +
+                                                " backups can be created at the same time");
+  }
+  View view = engine_->NewView(Engine::Reads::kMany);
+  Backup backup;
+  backup.name = std::move(name);
+  backup.type = type;
+  backup.created_millis = engine_->clock().NowMillis();
+  if (type == BackupType::kSystem) backup.expires_millis = backup.created_millis + kSystemBackupMillis;
+  backup.id = NewId(backup.created_millis, &engine_->random());
+  backup.table = table->schema();
+  backup.counts = {static_cast<uint64_t>(std::max<int64_t>(0, table->tally.count)),
+                   static_cast<uint64_t>(std::max<int64_t>(0, table->tally.bytes))};
+  backup.file = "backup-" + backup.id + ".segment";
+  {
+    base::MutexLock lock(&mu_);
+    making_.emplace(backup.id, backup);
+  }
+  thread_.Add([this, backup, view] { Make(backup, view); });
+  return backup;
+}
+
+void Backups::Make(Backup backup, const View& view) {
+  storage::Files* files = engine_->kv().files(storage::FileKind::kSegments);
+  SegmentHeader header{view.commits().number, backup.created_millis, backup.table};
+  auto make = [&]() -> Status {
+    HF_TRY(backup.counts, WriteSegment(files, backup.file, header, &engine_->kv(), view.snapshot(),
+                                       [this] { return thread_.stopping(); }));
+    return Save(backup);
+  };
+  Status made = make();
+  if (!made) {
+    HF_LOG(engine_->log(), kError, "backup failed", {"table", backup.table->name}, {"backup", backup.name},
+           {"error", made.error().ToString()});
+    // Not after a sync that failed: then nobody knows whether the next start finds a record of it.
+    if (engine_->committer().CheckWritable()) static_cast<void>(files->Delete(backup.file));
+  } else {
+    HF_LOG(engine_->log(), kInfo, "backup made", {"table", backup.table->name}, {"backup", backup.name},
+           {"items", backup.counts.items});
+  }
+  base::MutexLock lock(&mu_);
+  making_.erase(backup.id);
+}
+
+Status Backups::Save(const Backup& backup) {
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  batch->Put(storage::Space::kCatalog, BackupRecordKey(backup.id), Encode(backup));
+  HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+  return engine_->committer().WaitDurable();
+}
+
+Result<Backup> Backups::Read(const std::string& id) const {
+  std::string bytes;
+  HF_TRY(bool found, engine_->kv().Get(storage::Space::kCatalog, BackupRecordKey(id), nullptr,
+                                       storage::Wait::kMayBlock, &bytes));
+  if (!found) return NotFound(id);
+  return Decode(id, std::move(bytes));
+}
+
+Result<Backup> Backups::Find(const std::string& id) const {
+  {
+    base::MutexLock lock(&mu_);
+    if (auto making = making_.find(id); making != making_.end()) return making->second;
+  }
+  return Read(id);
+}
+
+Status Backups::ForEach(const std::string& after, const std::function<bool(Backup)>& visit) const {
+  std::string prefix = BackupRecordKey("");
+  storage::Range range{BackupRecordKey(after) + '\0', prefix};
+  range.upper.back() = static_cast<char>(range.upper.back() + 1);
+  auto it = engine_->kv().Iterate(storage::Space::kCatalog, range, nullptr, storage::Wait::kMayBlock);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    HF_TRY(Backup backup, Decode(std::string(it->key().substr(prefix.size())), std::string(it->value())));
+    if (!visit(std::move(backup))) return Ok{};
+  }
+  return it->status();
+}
+
+Result<std::vector<Backup>> Backups::List(const std::string& after, size_t limit,
+                                          const std::function<bool(const Backup&)>& wanted) const {
+  // One that is finished in between is found in both: it counts once.
+  std::map<std::string, Backup> found;
+  {
+    base::MutexLock lock(&mu_);
+    for (auto at = making_.upper_bound(after); at != making_.end(); ++at) {
+      if (wanted(at->second)) found.emplace(*at);
+    }
+  }
+  size_t made = 0;
+  HF_CHECK_OK(ForEach(after, [&](Backup backup) {
+    if (wanted(backup)) {
+      std::string id = backup.id;
+      found.insert_or_assign(std::move(id), std::move(backup));
+      ++made;
+    }
+    return made < limit;
+  }));
+  std::vector<Backup> listed;
+  for (auto& [id, backup] : found) {
+    if (listed.size() < limit) listed.push_back(std::move(backup));
+  }
+  return listed;
+}
+
+Result<Backup> Backups::Delete(const std::string& id) {
+  HF_CHECK_OK(engine_->committer().CheckWritable());
+  Backup backup;
+  {
+    base::MutexLock lock(&mu_);
+    if (making_.contains(id)) return InUse(id, "created");
+    HF_TRY(backup, Read(id));
+    if (held_.contains(id)) return InUse(id, "restored from");
+    std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+    batch->Delete(storage::Space::kCatalog, BackupRecordKey(id));
+    HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+  }
+  HF_CHECK_OK(engine_->committer().WaitDurable());
+  if (Status gone = engine_->kv().files(storage::FileKind::kSegments)->Delete(backup.file); !gone) {
+    // The next start removes it.
+    HF_LOG(engine_->log(), kWarning, "the file of a deleted backup stays", {"file", backup.file},
+           {"error", gone.error().ToString()});
+  }
+  backup.status = BackupStatus::kDeleted;
+  return backup;
+}
+
+Status Backups::DeleteExpired(int64_t now_millis) {
+  std::vector<std::string> expired;
+  HF_CHECK_OK(ForEach("", [&](const Backup& backup) {
+    if (backup.expires_millis != 0 && backup.expires_millis <= now_millis) expired.push_back(backup.id);
+    return true;
+  }));
+  for (const std::string& id : expired) {
+    Result<Backup> deleted = Delete(id);
+    if (!deleted && deleted.error().code() != ErrorCode::kBackupInUse) return deleted.error();
+  }
+  return Ok{};
+}
+
+Result<Backup> Backups::Hold(const std::string& id) {
+  base::MutexLock lock(&mu_);
+  if (making_.contains(id)) return InUse(id, "created");
+  HF_TRY(Backup backup, Read(id));
+  ++held_[id];
+  return backup;
+}
+
+void Backups::Release(const std::string& id) {
+  base::MutexLock lock(&mu_);
+  auto held = held_.find(id);
+  if (held != held_.end() && --held->second == 0) held_.erase(held);
+}
+
+Status Backups::DeleteStrayFiles(const std::set<std::string>& others) {
+  std::set<std::string> named = others;
+  HF_CHECK_OK(ForEach("", [&](const Backup& backup) { return named.insert(backup.file), true; }));
+  storage::Files* files = engine_->kv().files(storage::FileKind::kSegments);
+  HF_TRY(std::vector<std::string> names, files->List());
+  for (const std::string& name : names) {
+    if (!named.contains(name)) HF_CHECK_OK(files->Delete(name));
+  }
+  return Ok{};
+}
+
+}  // namespace holdfast::engine

@@ -1,0 +1,341 @@
+// Backups on demand, and tables restored from them.
+#include <atomic>
+#include <thread>
+
+#include "ops/recovery_testing.h"
+
+namespace holdfast::ops {
+namespace {
+
+class BackupTest : public RecoveryTest {
+ protected:
+  // Replaces the file of the one backup there is.
+  void Damage(const std::function<void(std::string*)>& how) {
+    storage::Files* files = engine_->kv().files(storage::FileKind::kSegments);
+    std::vector<std::string> names = files->List().value();
+    ASSERT_EQ(names.size(), 1U);
+    std::unique_ptr<storage::FileReader> reader = files->Open(names[0]).value();
+    std::string content;
+    char byte = 0;
+    while (reader->Read(1, &byte)) content.push_back(byte);
+    how(&content);
+    std::unique_ptr<storage::FileWriter> writer = files->Create(names[0]).value();
+    ASSERT_TRUE(writer->Append(content));
+    ASSERT_TRUE(writer->Finish());
+  }
+};
+
+TEST_P(BackupTest, DB_B_02_ABackupIsTheTableAsItWasAndOutlivesIt) {
+  CreateTableRequest request = TableWithIndexes("tab");
+  request.tags = {{{"team", "one"}, {"holdfast:vector:by_v", "m=8"}}};
+  request.deletion_protection_enabled = false;
+  Do(request);
+  Do(UpdateTimeToLiveRequest{"tab", {.attribute_name = "e", .enabled = true}});
+  for (int key = 0; key < 500; ++key) Put("tab", MakeItem(key, key + 1));
+  Items then = Scan("tab");
+  CreateBackupResponse made = Do(CreateBackupRequest{"tab", "before"});
+  EXPECT_EQ(made.backup_details.backup_arn.substr(0, 63),
+            "arn:aws:dynamodb:us-east-1:123456789012:table/tab/backup/018000");
+  for (int key = 0; key < 500; key += 3) Put("tab", MakeItem(key, key + 2));
+  for (int key = 1; key < 500; key += 3) Do(DeleteItemRequest{.table_name = "tab", .key = KeyOf(key)});
+  engine_->backups().thread().WaitIdle();
+  Do(DeleteTableRequest{"tab"});
+
+  const std::string& arn = made.backup_details.backup_arn;
+  BackupDescription description = Do(DescribeBackupRequest{arn}).backup_description;
+  EXPECT_EQ(description.backup_details.backup_status, BackupStatus::kAvailable);
+  EXPECT_EQ(description.source_table_details.item_count, 500);
+  EXPECT_EQ(description.source_table_details.table_name, "tab");
+  EXPECT_EQ(description.source_table_feature_details.global_secondary_indexes->size(), 1U);
+  EXPECT_EQ(description.source_table_feature_details.local_secondary_indexes->size(), 1U);
+  EXPECT_EQ(description.source_table_feature_details.vector_indexes->size(), 1U);
+  EXPECT_EQ(description.source_table_feature_details.time_to_live_description->attribute_name, "e");
+
+  TableDescription answer = Do(Restoring(arn, "res")).table_description;
+  EXPECT_EQ(answer.table_status, TableStatus::kCreating);
+  EXPECT_TRUE(answer.restore_summary->restore_in_progress);
+  TableDescription restored = Restored("res");
+  EXPECT_EQ(restored.restore_summary->source_backup_arn, arn);
+  EXPECT_EQ(restored.restore_summary->source_table_arn, "arn:aws:dynamodb:us-east-1:123456789012:table/tab");
+  EXPECT_EQ(restored.restore_summary->restore_date_time.millis, clock_.NowMillis());
+  EXPECT_EQ(restored.item_count, 500);
+  EXPECT_EQ(restored.table_size_bytes, description.source_table_details.table_size_bytes);
+  EXPECT_EQ(Scan("res"), then);
+  // What AWS leaves to be set up anew, but for the settings of a vector index.
+  EXPECT_EQ(Do(DescribeTimeToLiveRequest{"res"}).time_to_live_description.time_to_live_status,
+            TimeToLiveStatus::kDisabled);
+  std::vector<Tag> tags = Do(ListTagsOfResourceRequest{restored.table_arn}).tags;
+  ASSERT_EQ(tags.size(), 1U);
+  EXPECT_EQ(tags[0].key, "holdfast:vector:by_v");
+  ExpectSound();
+
+  // It stays in the description, and the store sound, after a restart. (In memory there is none.)
+  if (directory_.empty()) return;
+  Open();
+  EXPECT_EQ(Restored("res").restore_summary->source_backup_arn, arn);
+  EXPECT_EQ(Scan("res"), then);
+  ExpectSound();
+}
+
+// Two items are written together, always with the same number: in a backup they must not differ.
+TEST_P(BackupTest, DB_B_02_ABackupIsConsistentUnderWrites) {
+  Do(TableWithIndexes("tab"));
+  std::atomic<bool> stop{false};
+  std::thread writer([&] {
+    for (int version = 1; !stop; ++version) {
+      TransactWriteItemsRequest request;
+      for (int key : {1, 2}) {
+        TransactWriteItem action;
+        action.put = TransactPut{.table_name = "tab", .item = MakeItem(key, version)};
+        request.transact_items.push_back(std::move(action));
+      }
+      static_cast<void>(Run(request));
+    }
+  });
+  std::vector<std::string> arns;
+  for (int i = 0; i < 10; ++i) arns.push_back(Backup("tab"));
+  stop = true;
+  writer.join();
+  for (size_t i = 0; i < arns.size(); ++i) {
+    std::string target = "res" + std::to_string(100 + i);
+    Do(Restoring(arns[i], target));
+    Restored(target);
+    Items items = Scan(target);
+    ASSERT_TRUE(items.empty() || items.size() == 2);
+    if (items.empty()) continue;
+    EXPECT_EQ(items.at("p1/1").Get("version")->AsText(), items.at("p2/2").Get("version")->AsText());
+  }
+  ExpectSound();
+}
+
+TEST_P(BackupTest, DB_B_02_BackupsAreListedInPagesAndByTableTimeAndType) {
+  Do(TableWithIndexes("one"));
+  Do(TableWithIndexes("two"));
+  std::vector<std::string> arns;
+  int64_t begun = clock_.NowMillis();
+  for (int i = 0; i < 7; ++i) {
+    arns.push_back(Backup(i % 2 == 0 ? "one" : "two", "b" + std::to_string(100 + i)));
+    clock_.Advance(1000);
+  }
+  auto list = [&](ListBackupsRequest request) {
+    std::vector<std::string> listed;
+    while (true) {
+      ListBackupsResponse page = Do(request);
+      for (const BackupSummary& summary : page.backup_summaries) listed.push_back(summary.backup_arn);
+      if (!page.last_evaluated_backup_arn) return listed;
+      EXPECT_EQ(*page.last_evaluated_backup_arn, listed.back());
+      request.exclusive_start_backup_arn = page.last_evaluated_backup_arn;
+    }
+  };
+  EXPECT_EQ(list({}), arns);
+  EXPECT_EQ(list({.limit = 2}), arns);
+  EXPECT_EQ(list({.limit = 7}), arns);
+  EXPECT_EQ(list({.table_name = "two"}), (std::vector{arns[1], arns[3], arns[5]}));
+  EXPECT_EQ(list({.table_name = "arn:aws:dynamodb:us-east-1:123456789012:table/two", .limit = 1}),
+            (std::vector{arns[1], arns[3], arns[5]}));
+  EXPECT_EQ(list({.table_name = "none"}), std::vector<std::string>());
+  EXPECT_EQ(list({.time_range_lower_bound = Timestamp{begun + 1000},
+                  .time_range_upper_bound = Timestamp{begun + 3000}}),
+            (std::vector{arns[1], arns[2]}));
+  EXPECT_EQ(list({.backup_type = BackupTypeFilter::kAll}), arns);
+  EXPECT_EQ(list({.backup_type = BackupTypeFilter::kSystem}), std::vector<std::string>());
+
+  EXPECT_EQ(Do(DeleteBackupRequest{arns[0]}).backup_description.backup_details.backup_status,
+            BackupStatus::kDeleted);
+  EXPECT_EQ(list({}), std::vector(arns.begin() + 1, arns.end()));
+  EXPECT_EQ(engine_->kv().files(storage::FileKind::kSegments)->List().value().size(), 6U);
+  EXPECT_EQ(Refusal(DeleteBackupRequest{arns[0]}), "BackupNotFoundException: Backup not found: " + arns[0]);
+  EXPECT_EQ(Refusal(DescribeBackupRequest{arns[0]}), "BackupNotFoundException: Backup not found: " + arns[0]);
+  EXPECT_EQ(Refusal(Restoring(arns[0], "rrr")), "BackupNotFoundException: Backup not found: " + arns[0]);
+}
+
+TEST_P(BackupTest, DB_B_02_OverridesChooseIndexesAndBilling) {
+  Do(TableWithIndexes("tab"));
+  for (int key = 0; key < 50; ++key) Put("tab", MakeItem(key, key));
+  std::string arn = Backup("tab");
+  Items items = Scan("tab");
+
+  RestoreTableFromBackupRequest bare = Restoring(arn, "bare");
+  bare.global_secondary_index_override.emplace();
+  bare.local_secondary_index_override.emplace();
+  bare.vector_index_override.emplace();
+  bare.billing_mode_override = BillingMode::kProvisioned;
+  bare.provisioned_throughput_override = {{5, 6}};
+  Do(bare);
+  TableDescription described = Restored("bare");
+  EXPECT_FALSE(described.global_secondary_indexes || described.local_secondary_indexes ||
+               described.vector_indexes);
+  EXPECT_EQ(described.attribute_definitions->size(), 2U);
+  EXPECT_EQ(described.provisioned_throughput.write_capacity_units, 6);
+  EXPECT_EQ(Scan("bare"), items);
+
+  RestoreTableFromBackupRequest chosen = Restoring(arn, "chosen");
+  chosen.global_secondary_index_override = {{GlobalIndex()}};
+  chosen.global_secondary_index_override->front().provisioned_throughput = {{7, 8}};
+  chosen.vector_index_override.emplace();
+  chosen.billing_mode_override = BillingMode::kProvisioned;
+  chosen.provisioned_throughput_override = {{5, 6}};
+  Do(chosen);
+  described = Restored("chosen");
+  EXPECT_EQ(described.global_secondary_indexes->front().provisioned_throughput->read_capacity_units, 7);
+  EXPECT_EQ(described.local_secondary_indexes->size(), 1U);
+  ExpectSound();
+}
+
+TEST_P(BackupTest, DB_B_02_WhatIsWrongIsRefusedAndChangesNothing) {
+  Do(TableWithIndexes("tab"));
+  std::string arn = Backup("tab");
+  size_t tables = engine_->catalog().size();
+
+  EXPECT_EQ(Refusal(CreateBackupRequest{"none", "kept"}), "TableNotFoundException: Table not found: none");
+  EXPECT_EQ(Refusal(CreateBackupRequest{"tab", "a b"}),
+            "ValidationException: 1 validation error detected: Value 'a b' at 'backupName' failed to satisfy "
+            "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+");
+  EXPECT_EQ(
+      Refusal(DescribeBackupRequest{"short"}),
+      "ValidationException: 1 validation error detected: Value 'short' at 'backupArn' failed to satisfy "
+      "constraint: Member must have length greater than or equal to 37");
+  std::string not_one = "arn:aws:dynamodb:us-east-1:123456789012:table/tab";
+  EXPECT_EQ(Refusal(DescribeBackupRequest{not_one}), "ValidationException: Invalid BackupArn: " + not_one);
+  EXPECT_EQ(Refusal(Restoring(arn, "tab")), "TableAlreadyExistsException: Table already exists: tab");
+  EXPECT_EQ(Refusal(Restoring(arn, "a")),
+            "ValidationException: 1 validation error detected: Value 'a' at 'targetTableName' failed to "
+            "satisfy constraint: Member must have length greater than or equal to 3");
+
+  auto refusal = [&](auto change) {
+    RestoreTableFromBackupRequest request = Restoring(arn, "rrr");
+    change(&request);
+    return Refusal(request);
+  };
+  const std::string invalid = "ValidationException: One or more parameter values were invalid: ";
+  EXPECT_EQ(refusal([](auto* request) { request->billing_mode_override = BillingMode::kProvisioned; }),
+            invalid +
+                "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is "
+                "PROVISIONED");
+  EXPECT_EQ(refusal([](auto* request) {
+              request->provisioned_throughput_override = {{1, 1}};
+            }),
+            invalid +
+                "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+                "PAY_PER_REQUEST");
+  EXPECT_EQ(refusal([](auto* request) {
+              request->billing_mode_override = BillingMode::kProvisioned;
+              request->provisioned_throughput_override = {{1, 1}};
+            }),
+            invalid + "ProvisionedThroughput must be specified for index: by_g");
+  EXPECT_EQ(refusal([](auto* request) {
+              request->billing_mode_override = BillingMode::kProvisioned;
+              request->provisioned_throughput_override = {{1, 1}};
+              request->global_secondary_index_override.emplace();
+            }),
+            invalid + "Vector indexes are only supported for PAY_PER_REQUEST tables");
+  EXPECT_EQ(refusal([](auto* request) {
+              request->global_secondary_index_override = {{GlobalIndex()}};
+              request->global_secondary_index_override->front().key_schema.pop_back();
+            }),
+            invalid + "GlobalSecondaryIndexOverride: the source table has no such index: by_g");
+  EXPECT_EQ(refusal([](auto* request) {
+              request->local_secondary_index_override = {{LocalIndex()}};
+              request->local_secondary_index_override->front().index_name = "other";
+            }),
+            invalid + "LocalSecondaryIndexOverride: the source table has no such index: other");
+  EXPECT_EQ(refusal([](auto* request) {
+              request->vector_index_override = {{OfVectors()}};
+              request->vector_index_override->front().dimensions = 3;
+            }),
+            invalid + "VectorIndexOverride: the source table has no such index: by_v");
+  EXPECT_EQ(engine_->catalog().size(), tables);
+  Do(DeleteBackupRequest{arn});  // nobody holds it
+}
+
+// A restore that cannot go on says so; its backup is held until the table is given up.
+TEST_P(BackupTest, DB_B_02_ADamagedBackupIsNeverRestoredInPart) {
+  Do(TableWithIndexes("tab"));
+  for (int key = 0; key < 2000; ++key) Put("tab", MakeItem(key, key));
+  std::string arn = Backup("tab");
+  std::string whole;
+  Damage([&](std::string* content) {
+    whole = *content;
+    (*content)[content->size() / 2] ^= 1;
+  });
+  Do(Restoring(arn, "flipped"));
+  engine_->restorer().WaitIdle();
+  Damage([&](std::string* content) { content->resize(content->size() / 2); });
+  Do(Restoring(arn, "cut"));
+  engine_->restorer().WaitIdle();
+
+  std::vector<engine::Restorer::Progress> progress = engine_->restorer().progress();
+  ASSERT_EQ(progress.size(), 2U);
+  for (const auto& each : progress) EXPECT_NE(each.fault, "");
+  for (std::string name : {"flipped", "cut"}) {
+    TableDescription description = Do(DescribeTableRequest{name}).table;
+    EXPECT_EQ(description.table_status, TableStatus::kCreating);
+    EXPECT_TRUE(description.restore_summary->restore_in_progress);
+    EXPECT_EQ(Refusal(GetItemRequest{.table_name = name, .key = KeyOf(1)}),
+              "ResourceNotFoundException: Requested resource not found");
+    EXPECT_EQ(Refusal(CreateBackupRequest{name, "kept"}),
+              "TableInUseException: Table is being created: " + name);
+    EXPECT_EQ(Refusal(Restoring(arn, name)), "TableInUseException: Table is being created: " + name);
+    EXPECT_EQ(Refusal(DeleteBackupRequest{arn}),
+              "BackupInUseException: Backup is being restored from: " + arn);
+  }
+  // Mended, and opened anew: then it goes on.
+  Damage([&](std::string* content) { *content = whole; });
+  Do(DeleteTableRequest{"cut"});
+  if (!directory_.empty()) {
+    Open();
+    Restored("flipped");
+    EXPECT_EQ(Scan("flipped"), Scan("tab"));
+    ExpectSound();
+  } else {
+    Do(DeleteTableRequest{"flipped"});
+  }
+  Do(DeleteBackupRequest{arn});
+}
+
+// Closed over and over while it restores, a store ends with the whole table.
+TEST_P(BackupTest, DB_B_02_ARestoreGoesOnAfterARestart) {
+  if (directory_.empty()) GTEST_SKIP() << "nothing outlives a store in memory";
+  Do(TableWithIndexes("tab"));
+  std::string pad(2000, 'x');
+  for (int key = 0; key < 3000; ++key) {
+    BatchWriteItemRequest request;
+    for (int end = key + 25; key < end; ++key) {
+      AttributeMap item = MakeItem(key, key).ToMap();
+      item["pad"] = pad;
+      WriteRequest write;
+      write.put_request = PutRequest{Item(item)};
+      request.request_items["tab"].push_back(std::move(write));
+    }
+    --key;
+    Do(request);
+  }
+  std::string arn = Backup("tab");
+  Do(Restoring(arn, "res"));
+  int restarts = 0;
+  while (Do(DescribeTableRequest{"res"}).table.table_status != TableStatus::kActive && ++restarts < 200) Open();
+  EXPECT_GT(restarts, 1);
+  Restored("res");
+  EXPECT_EQ(Scan("res"), Scan("tab"));
+  ExpectSound();
+  Do(DeleteBackupRequest{arn});
+}
+
+// What a crash in the middle of a backup leaves is not taken for one.
+TEST_P(BackupTest, DB_B_02_FilesThatNoRecordNamesGo) {
+  Do(TableWithIndexes("tab"));
+  std::string arn = Backup("tab");
+  storage::Files* files = engine_->kv().files(storage::FileKind::kSegments);
+  ASSERT_TRUE((*files->Create("backup-left.segment"))->Finish());
+  EXPECT_EQ(files->List().value().size(), 2U);
+  if (directory_.empty()) return;
+  Open();
+  EXPECT_EQ(engine_->kv().files(storage::FileKind::kSegments)->List().value().size(), 1U);
+  Do(DescribeBackupRequest{arn});
+}
+
+INSTANTIATE_TEST_SUITE_P(Storages, BackupTest, testing::Values("memory", "rocksdb"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace holdfast::ops
