@@ -7,6 +7,7 @@
 #include "model/instant.h"
 #include "model/search.h"
 #include "model/time_order.h"
+#include "store/acting_for.h"
 
 namespace holdfast::model {
 namespace {
@@ -1073,7 +1074,8 @@ Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, 
     base::MutexLock lock(&memory_mu_);
     filled = memory_.count(pattern.id) > 0;
   }
-  if (!filled) HF_CHECK_OK(RefreshMemory(pattern, step));
+  // Who is held to policies reads what is remembered only when they might read it where it comes from.
+  if (!filled || store::ActingFor::Current() != nullptr) HF_CHECK_OK(RefreshMemory(pattern, step));
   Answer answer;
   base::MutexLock lock(&memory_mu_);
   const Memory& memory = memory_[pattern.id];

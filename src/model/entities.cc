@@ -198,6 +198,7 @@ Status Runtime::AddParentChecks(const Entity& entity, const Item& item, const st
     ExpressionBuilder builder;
     builder.Text("attribute_exists(").Path(parent_entity.table->key[0].name).Text(")");
     check.condition_expression = builder.Take();
+    check.of_model = true;
     builder.Finish(&check);
     actions->emplace_back().condition_check = std::move(check);
   }

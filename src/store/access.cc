@@ -1,0 +1,461 @@
+#include "store/access.h"
+
+#include "base/base64.h"
+#include "expression/parse.h"
+#include "ops/table_access.h"
+#include "value/flat.h"
+
+namespace holdfast::store {
+namespace {
+
+using auth::Action;
+using auth::ActionOf;
+using auth::Fact;
+using auth::Facts;
+
+std::string Arn(const auth::Principal& principal, std::string_view resource) {
+  const auth::PrincipalInfo& info = principal.info();
+  std::string arn;
+  arn.reserve(40 + resource.size());
+  return arn.append("arn:aws:dynamodb:")
+      .append(info.region)
+      .append(":")
+      .append(info.account)
+      .append(":")
+      .append(resource);
+}
+
+std::string TableArn(const auth::Principal& principal, std::string_view table, std::string_view index = {}) {
+  std::string resource = "table/";
+  resource.append(table);
+  if (!index.empty()) resource.append("/index/").append(index);
+  return Arn(principal, resource);
+}
+
+// --- facts ---
+
+std::optional<std::string> KeyText(const Item& item, std::string_view attribute) {
+  std::optional<AttributeValue> value = item.Get(attribute);
+  if (!value) return std::nullopt;
+  switch (value->type()) {
+    case AttributeValue::Type::kString:
+    case AttributeValue::Type::kNumber: return value->AsText();
+    case AttributeValue::Type::kBinary: return base::Base64(value->AsText());
+    default: return std::nullopt;
+  }
+}
+
+// Gathers what requests say of one table. What cannot be read stands for everything: whoever is limited by it
+// is refused, and the operation would have been as well.
+class Gathering {
+ public:
+  Gathering(const AccessContext& context, const std::string& table, std::string_view index, Facts* facts)
+      : context_(context), table_(table), index_(index), facts_(*facts) {}
+
+  void Key(const Item& key) {
+    LeadingKey(key);
+    Names(key);
+  }
+  void Written(const Item& item) { Key(item); }
+  void AnyKey() { facts_[Fact::kLeadingKeys].all = true; }
+  void AllAttributes() { facts_[Fact::kAttributes].all = true; }
+
+  void Attribute(std::string_view name) {
+    auto& names = facts_[Fact::kAttributes].values;
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+  }
+  template <class Value>
+  void Names(const std::optional<std::map<std::string, Value>>& named) {
+    if (!named) return;
+    for (const auto& [name, value] : *named) Attribute(name);
+  }
+  void Names(const Item& item) {
+    if (item.defect() != nullptr) return AllAttributes();
+    value::MapView attributes(item);
+    for (uint32_t i = 0; i < attributes.size(); ++i) Attribute(attributes.At(i).name);
+  }
+
+  void Condition(const std::optional<std::string>& text, const std::optional<ExpressionNames>& names) {
+    if (!text) return;
+    auto tree = expression::ParseConditionText("ConditionExpression", *text);
+    if (!tree) return AllAttributes();
+    Paths(*tree, names);
+  }
+  void Update(const std::optional<std::string>& text, const std::optional<ExpressionNames>& names) {
+    if (!text) return;
+    auto update = expression::ParseUpdateText(*text);
+    if (!update) return AllAttributes();
+    Paths(update->tree, names);
+  }
+  // What a read returns.
+  void Returned(const std::optional<std::string>& projection, const std::optional<ExpressionNames>& names,
+                const std::optional<AttributesToGet>& attributes) {
+    if (attributes) {
+      for (const std::string& name : *attributes) Attribute(name);
+    } else if (projection) {
+      auto parsed = expression::ParseProjectionText(*projection);
+      if (!parsed) return AllAttributes();
+      Paths(parsed->tree, names);
+    } else {
+      AllAttributes();
+    }
+  }
+  void OnFailure(std::optional<ReturnValuesOnConditionCheckFailure> values) {
+    if (values == ReturnValuesOnConditionCheckFailure::kAllOld) AllAttributes();
+  }
+  void Returns(std::optional<ReturnValue> values) {
+    if (!values) return;
+    facts_[Fact::kReturnValues].values = {std::string(NameOf(*values))};
+    if (*values == ReturnValue::kAllOld || *values == ReturnValue::kAllNew) AllAttributes();
+  }
+  void Capacity(std::optional<ReturnConsumedCapacity> capacity) {
+    if (capacity) facts_[Fact::kReturnConsumedCapacity].values = {std::string(NameOf(*capacity))};
+  }
+  void Selected(std::optional<Select> select) {
+    if (select) facts_[Fact::kSelect].values = {std::string(NameOf(*select))};
+  }
+  void Within(std::string_view operation) {
+    facts_[Fact::kEnclosingOperation].values.emplace_back(operation);
+  }
+
+  void KeyCondition(const QueryRequest& request) {
+    Condition(request.key_condition_expression, request.expression_attribute_names);
+    Names(request.key_conditions);
+    std::vector<std::string> keys = context_.partition_keys(table_, index_);
+    if (keys.empty()) return AnyKey();
+    for (const std::string& key : keys) {
+      std::optional<std::string> value =
+          request.key_condition_expression ? FixedByExpression(request, key) : FixedByLegacy(request, key);
+      if (!value) return AnyKey();
+      facts_[Fact::kLeadingKeys].values.push_back(*std::move(value));
+    }
+  }
+
+ private:
+  void LeadingKey(const Item& item) {
+    std::vector<std::string> keys = context_.partition_keys(table_, index_);
+    if (keys.empty() || item.defect() != nullptr) return AnyKey();
+    for (const std::string& key : keys) {
+      std::optional<std::string> text = KeyText(item, key);
+      if (!text) return AnyKey();
+      facts_[Fact::kLeadingKeys].values.push_back(*std::move(text));
+    }
+  }
+
+  static std::optional<std::string> Resolve(const std::string& name,
+                                            const std::optional<ExpressionNames>& names) {
+    if (!name.starts_with('#')) return name;
+    if (!names) return std::nullopt;
+    auto at = names->find(name);
+    if (at == names->end()) return std::nullopt;
+    return at->second;
+  }
+  void Paths(const expression::Tree& tree, const std::optional<ExpressionNames>& names) {
+    for (const expression::Node& node : tree.nodes) {
+      if (node.op != expression::Op::kPath) continue;
+      std::optional<std::string> name = Resolve(node.path[0].name, names);
+      if (!name) return AllAttributes();
+      Attribute(*name);
+    }
+  }
+
+  // What `key = :value` fixes it to.
+  static std::optional<std::string> FixedByExpression(const QueryRequest& request, const std::string& key) {
+    expression::Scope scope(
+        request.expression_attribute_names ? &*request.expression_attribute_names : nullptr,
+        request.expression_attribute_values ? &*request.expression_attribute_values : nullptr);
+    if (!scope.CheckMaps()) return std::nullopt;
+    auto tree = expression::ParseKeyConditionTree(*request.key_condition_expression, &scope);
+    if (!tree) return std::nullopt;
+    auto conditions = expression::CollectKeyConditions(*tree);
+    if (!conditions) return std::nullopt;
+    std::optional<std::string> fixed;
+    for (const expression::KeyCondition& condition : *conditions) {
+      if (condition.attribute != key) continue;
+      if (fixed || condition.kind != expression::KeyCondition::Kind::kEqual) return std::nullopt;
+      value::FlatWriter writer;
+      writer.BeginMap();
+      writer.Name(key);
+      writer.Copy(value::ValueView(condition.operand));
+      writer.EndMap();
+      fixed = KeyText(Item::FromFlat(writer.TakeMap()), key);
+      if (!fixed) return std::nullopt;
+    }
+    return fixed;
+  }
+  static std::optional<std::string> FixedByLegacy(const QueryRequest& request, const std::string& key) {
+    if (!request.key_conditions) return std::nullopt;
+    auto at = request.key_conditions->find(key);
+    if (at == request.key_conditions->end()) return std::nullopt;
+    const LegacyCondition& condition = at->second;
+    bool fixes = condition.comparison_operator == ComparisonOperator::kEq && condition.attribute_value_list &&
+                 condition.attribute_value_list->size() == 1;
+    if (!fixes || condition.attribute_value_list->front().defect() != nullptr) return std::nullopt;
+    return KeyText(condition.attribute_value_list->front(), "");
+  }
+
+  const AccessContext& context_;
+  const std::string& table_;
+  const std::string_view index_;
+  Facts& facts_;
+};
+
+// --- one check ---
+
+template <class Gather>
+class Source final : public auth::FactSource {
+ public:
+  explicit Source(const Gather& gather) : gather_(gather) {}
+  void Gather(Facts* facts) const override { gather_(facts); }
+
+ private:
+  const Gather& gather_;
+};
+
+// An action on a table or an index of it, named as the request names the table; `gather(Gathering&)` tells
+// what the request says.
+template <class Gather>
+Status CheckItems(const AccessContext& context, Action action, const std::string& name_or_arn,
+                  std::string_view index, const Gather& gather) {
+  bool is_arn = name_or_arn.starts_with("arn:");
+  const std::string from_arn = is_arn ? ops::TableNameOf(name_or_arn) : std::string();
+  const std::string& table = is_arn ? from_arn : name_or_arn;
+  if (!context.own_table.empty() && table == context.own_table) return Ok{};
+  auto fill = [&](Facts* facts) {
+    Gathering gathering(context, table, index, facts);
+    gather(gathering);
+  };
+  Source source(fill);
+  return context.principal.Check(action, TableArn(context.principal, table, index), &source);
+}
+
+Status CheckTable(const AccessContext& context, Action action, const std::string& name_or_arn) {
+  return context.principal.Check(action, TableArn(context.principal, ops::TableNameOf(name_or_arn)), nullptr);
+}
+
+// --- the table: what each operation comes to ---
+
+#define HF_ON_TABLE(name, member)                                            \
+  Status Check(const AccessContext& context, const name##Request& request) { \
+    return CheckTable(context, ActionOf(#name), request.member);             \
+  }
+#define HF_ON_ALL_TABLES(name)                                                                   \
+  Status Check(const AccessContext& context, const name##Request&) {                             \
+    return context.principal.Check(ActionOf(#name), Arn(context.principal, "table/*"), nullptr); \
+  }
+#define HF_ON_NOTHING(name)                                          \
+  Status Check(const AccessContext& context, const name##Request&) { \
+    return context.principal.Check(ActionOf(#name), "*", nullptr);   \
+  }
+
+HF_ON_TABLE(CreateTable, table_name)
+HF_ON_TABLE(DeleteTable, table_name)
+HF_ON_NOTHING(DescribeEndpoints)
+HF_ON_NOTHING(DescribeLimits)
+HF_ON_TABLE(DescribeTable, table_name)
+HF_ON_TABLE(DescribeTimeToLive, table_name)
+HF_ON_ALL_TABLES(ListTables)
+HF_ON_TABLE(ListTagsOfResource, resource_arn)
+HF_ON_TABLE(TagResource, resource_arn)
+HF_ON_TABLE(UntagResource, resource_arn)
+HF_ON_TABLE(UpdateTable, table_name)
+HF_ON_TABLE(UpdateTimeToLive, table_name)
+
+#undef HF_ON_TABLE
+#undef HF_ON_ALL_TABLES
+#undef HF_ON_NOTHING
+
+// What a write has besides its item or key; of an action in a transaction some are not there.
+template <class Request>
+void GatherWrite(const Request& request, Gathering& gathering) {
+  gathering.Condition(request.condition_expression, request.expression_attribute_names);
+  gathering.OnFailure(request.return_values_on_condition_check_failure);
+  if constexpr (requires { request.expected; }) {
+    gathering.Names(request.expected);
+    gathering.Returns(request.return_values);
+    gathering.Capacity(request.return_consumed_capacity);
+  }
+}
+
+Status Check(const AccessContext& context, const PutItemRequest& request) {
+  return CheckItems(context, ActionOf("PutItem"), request.table_name, {}, [&](Gathering& gathering) {
+    gathering.Written(request.item);
+    GatherWrite(request, gathering);
+  });
+}
+
+Status Check(const AccessContext& context, const DeleteItemRequest& request) {
+  return CheckItems(context, ActionOf("DeleteItem"), request.table_name, {}, [&](Gathering& gathering) {
+    gathering.Key(request.key);
+    GatherWrite(request, gathering);
+  });
+}
+
+Status Check(const AccessContext& context, const UpdateItemRequest& request) {
+  return CheckItems(context, ActionOf("UpdateItem"), request.table_name, {}, [&](Gathering& gathering) {
+    gathering.Key(request.key);
+    gathering.Update(request.update_expression, request.expression_attribute_names);
+    gathering.Names(request.attribute_updates);
+    GatherWrite(request, gathering);
+  });
+}
+
+Status Check(const AccessContext& context, const GetItemRequest& request) {
+  return CheckItems(context, ActionOf("GetItem"), request.table_name, {}, [&](Gathering& gathering) {
+    gathering.Key(request.key);
+    gathering.Returned(request.projection_expression, request.expression_attribute_names,
+                       request.attributes_to_get);
+    gathering.Capacity(request.return_consumed_capacity);
+  });
+}
+
+// What Query and Scan have in common.
+template <class Request>
+void GatherPage(const Request& request, Gathering& gathering) {
+  gathering.Condition(request.filter_expression, request.expression_attribute_names);
+  gathering.Selected(request.select);
+  gathering.Capacity(request.return_consumed_capacity);
+  if (request.select != Select::kCount) {
+    gathering.Returned(request.projection_expression, request.expression_attribute_names,
+                       request.attributes_to_get);
+  }
+}
+
+Status Check(const AccessContext& context, const QueryRequest& request) {
+  std::string_view index = request.index_name ? std::string_view(*request.index_name) : std::string_view();
+  return CheckItems(context, ActionOf("Query"), request.table_name, index, [&](Gathering& gathering) {
+    gathering.KeyCondition(request);
+    gathering.Names(request.query_filter);
+    GatherPage(request, gathering);
+  });
+}
+
+// A scan names no key: ForAllValues on dynamodb:LeadingKeys lets it pass, as on AWS.
+Status Check(const AccessContext& context, const ScanRequest& request) {
+  std::string_view index = request.index_name ? std::string_view(*request.index_name) : std::string_view();
+  return CheckItems(context, ActionOf("Scan"), request.table_name, index, [&](Gathering& gathering) {
+    gathering.Names(request.scan_filter);
+    GatherPage(request, gathering);
+  });
+}
+
+// AWS tells conditions nothing about searches: a statement that has some does not apply to them.
+Status Check(const AccessContext& context, const SearchVectorsRequest& request) {
+  auto untold = [](Facts* facts) { facts->told = false; };
+  Source source(untold);
+  return context.principal.Check(
+      ActionOf("SearchVectors"),
+      TableArn(context.principal, ops::TableNameOf(request.table_name), request.index_name), &source);
+}
+
+Status Check(const AccessContext& context, const BatchGetItemRequest& request) {
+  for (const auto& [table, wanted] : request.request_items) {
+    HF_CHECK_OK(CheckItems(context, ActionOf("BatchGetItem"), table, {}, [&](Gathering& gathering) {
+      for (const Item& key : wanted.keys) gathering.Key(key);
+      gathering.Returned(wanted.projection_expression, wanted.expression_attribute_names,
+                         wanted.attributes_to_get);
+      gathering.Capacity(request.return_consumed_capacity);
+    }));
+  }
+  return Ok{};
+}
+
+Status Check(const AccessContext& context, const BatchWriteItemRequest& request) {
+  for (const auto& [table, writes] : request.request_items) {
+    HF_CHECK_OK(CheckItems(context, ActionOf("BatchWriteItem"), table, {}, [&](Gathering& gathering) {
+      for (const WriteRequest& write : writes) {
+        if (write.put_request) gathering.Written(write.put_request->item);
+        if (write.delete_request) gathering.Key(write.delete_request->key);
+      }
+      gathering.Capacity(request.return_consumed_capacity);
+    }));
+  }
+  return Ok{};
+}
+
+Status Check(const AccessContext& context, const TransactGetItemsRequest& request) {
+  for (const TransactGetItem& item : request.transact_items) {
+    const TransactGet& get = item.get;
+    HF_CHECK_OK(CheckItems(context, ActionOf("GetItem"), get.table_name, {}, [&](Gathering& gathering) {
+      gathering.Key(get.key);
+      gathering.Returned(get.projection_expression, get.expression_attribute_names, std::nullopt);
+      gathering.Capacity(request.return_consumed_capacity);
+      gathering.Within("TransactGetItems");
+    }));
+  }
+  return Ok{};
+}
+
+Status Check(const AccessContext& context, const TransactWriteItemsRequest& request) {
+  auto check = [&](Action action, const auto& given, const auto& gather) {
+    return CheckItems(context, action, given.table_name, {}, [&](Gathering& gathering) {
+      gather(gathering);
+      if constexpr (requires { given.update_expression; })
+        gathering.Update(given.update_expression, given.expression_attribute_names);
+      GatherWrite(given, gathering);
+      gathering.Capacity(request.return_consumed_capacity);
+      gathering.Within("TransactWriteItems");
+    });
+  };
+  for (const TransactWriteItem& item : request.transact_items) {
+    if (item.put) {
+      HF_CHECK_OK(check(ActionOf("PutItem"), *item.put, [&](Gathering& g) { g.Written(item.put->item); }));
+    }
+    if (item.update) {
+      HF_CHECK_OK(
+          check(ActionOf("UpdateItem"), *item.update, [&](Gathering& g) { g.Key(item.update->key); }));
+    }
+    if (item.delete_action) {
+      HF_CHECK_OK(check(ActionOf("DeleteItem"), *item.delete_action,
+                        [&](Gathering& g) { g.Key(item.delete_action->key); }));
+    }
+    if (item.condition_check && !item.condition_check->of_model) {
+      HF_CHECK_OK(check(ActionOf("ConditionCheckItem"), *item.condition_check,
+                        [&](Gathering& g) { g.Key(item.condition_check->key); }));
+    }
+  }
+  return Ok{};
+}
+
+}  // namespace
+
+PartitionKeys KeysOf(engine::Engine* engine) {
+  return [engine](const std::string& name, std::string_view index) {
+    std::vector<std::string> keys;
+    engine::TablePtr table = engine->catalog().Find(name);
+    if (table == nullptr) return keys;
+    engine::SchemaPtr schema = table->schema();
+    if (index.empty()) {
+      keys.push_back(schema->partition.name);
+    } else if (const engine::IndexSchema* found = schema->FindIndex(index)) {
+      for (const engine::KeyAttribute& attribute : found->partition) keys.push_back(attribute.name);
+    }
+    return keys;
+  };
+}
+
+// An operation without its line in the table above does not compile here.
+#define HF_OPERATION(name, ...)                                                    \
+  Status CheckAccess(const AccessContext& context, const name##Request& request) { \
+    return Check(context, request);                                                \
+  }
+#include "ops/operations.inc"
+#undef HF_OPERATION
+
+Status CheckFeed(const auth::Principal& principal, std::string_view table) {
+  std::string arn = TableArn(principal, table) + "/stream/feed";
+  return principal.Check(ActionOf("GetRecords"), arn, nullptr);
+}
+
+Status CheckUse(const auth::Principal& principal, std::string_view table, Use use) {
+  std::string arn = TableArn(principal, table);
+  auto check = [&](Action action) { return principal.Check(action, arn, nullptr); };
+  HF_CHECK_OK(check(ActionOf("GetItem")));
+  HF_CHECK_OK(check(ActionOf("Query")));
+  if (use == Use::kRead) return Ok{};
+  HF_CHECK_OK(check(ActionOf("PutItem")));
+  HF_CHECK_OK(check(ActionOf("UpdateItem")));
+  return check(ActionOf("DeleteItem"));
+}
+
+}  // namespace holdfast::store
