@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/encryption.h"
 #include "ops/table_access.h"
 
 namespace holdfast::ops {
@@ -127,6 +128,7 @@ TableDescription Describe(Context& context, engine::Table& table) {
     description.table_class_summary =
         TableClassSummary{*schema->table_class, TimeOrNone(schema->table_class_millis)};
   }
+  description.sse_description = DescribeEncryption(context, *schema);
   for (const IndexSchema& index : schema->indexes) {
     AddIndex(index, table, description.table_arn + "/index/" + index.name, &description);
     // A table is in full use, and shown so, while a vector index is filled.
