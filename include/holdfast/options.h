@@ -40,6 +40,13 @@ struct Options {
   // until holdfast_storage_cache_bytes in the metrics stands at this value and reads are slow.
   size_t cache_bytes = 128 << 20;
 
+  // Master keys (holdfast/master_keys.h, `holdfast init-key`), which an encrypted store cannot be opened
+  // without. New versions are noticed while the store is open. Empty: none.
+  std::string key_file;
+  // Encrypt every file of the store, from now on and for good; those that are there are rewritten in the
+  // background. A table with an SSESpecification does the same. Needs `key_file`.
+  bool encrypt = false;
+
   // How often expired items are looked for. They vanish within about this time after their expiry.
   int64_t ttl_sweep_millis = 1000;
 

@@ -112,6 +112,9 @@ Status CheckServeConfig(const ServeConfig& config) {
   if (config.store_kind != "dynamodb" && !config.endpoint.empty()) {
     return bad("--endpoint is used with --store dynamodb only");
   }
+  if (config.store_kind == "dynamodb" && config.store.encrypt) {
+    return bad("--encrypt is for a store of this server's own, not with --store dynamodb");
+  }
   HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");

@@ -238,7 +238,7 @@ Result<int> Demo(const DemoConfig& config) {
     HF_TRY(std::string path, WorldOf(model));
     if ((config.world != "all" && config.world != model->name) || path.empty()) continue;
     HF_TRY(auto application, OpenApplication(store, model, config.data));
-    HF_TRY(Loaded loaded, Load(application.get(), model, path, !config.data.key_file.empty()));
+    HF_TRY(Loaded loaded, Load(application.get(), model, path, !config.data.store.key_file.empty()));
     worlds.Set(model->name, Node::Map()
                                 .Set("written", loaded.written)
                                 .Set("there", loaded.there)

@@ -32,7 +32,6 @@ struct JobConfig {
   std::string attribute;
   bool copy_only = false;
   bool delete_old = false;
-  std::string key_file;
   std::string progress;
   bool json = false;
 };
@@ -102,8 +101,8 @@ Result<Opened> Open(const JobConfig& config) {
   HF_TRY(std::vector<ModelPtr> loaded, LoadModels(models));
   opened.model = loaded[0];
   if (loaded.size() > 1) opened.newer = loaded[1];
-  if (!config.key_file.empty()) {
-    HF_TRY(MasterKeys keys, MasterKeys::Load(config.key_file));
+  if (!config.store.key_file.empty()) {
+    HF_TRY(MasterKeys keys, MasterKeys::Load(config.store.key_file));
     opened.keys = std::make_shared<const MasterKeys>(std::move(keys));
   }
   HF_TRY(opened.where, OpenStore(config.store, IfMissing::kFail));
@@ -194,7 +193,6 @@ void AddJobCommands(CLI::App* model, std::function<int()>* run) {
       ->add_flag("--delete-old", config->delete_old,
                  "Write nothing; delete the old items whose new ones are there")
       ->excludes(copy);
-  migrate->add_option("--key-file", config->key_file, "Master keys, where attributes are encrypted");
 
   CLI::App* rewrap =
       AddJob(model, "rewrap", "Seal every encrypted attribute under the current version of the master key",
@@ -202,7 +200,7 @@ void AddJobCommands(CLI::App* model, std::function<int()>* run) {
                return model::MakeRewrap(o.where.store.get(), o.model, o.keys);
              });
   rewrap->add_option("model", config->file, "The model file")->required();
-  rewrap->add_option("--key-file", config->key_file, "The master keys")->required();
+  rewrap->get_option("--key-file")->required();
 }
 
 }  // namespace holdfast::cli

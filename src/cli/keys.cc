@@ -49,17 +49,26 @@ Result<int> Show(const KeysConfig& config) {
 }  // namespace
 
 void AddKeyCommands(CLI::App* app, Run* run) {
-  CLI::App* keys = app->add_subcommand("keys", "Master keys for encrypted attributes");
+  CLI::App* keys =
+      app->add_subcommand("keys", "Master keys, for encryption at rest and encrypted attributes");
   keys->require_subcommand(1);
-  auto add = [&](const char* name, const char* description, Result<int> (*command)(const KeysConfig&)) {
-    auto [added, config] = AddCommand(keys, name, description, run, command);
+  auto add_to = [&](CLI::App* parent, const char* name, const char* description,
+                    Result<int> (*command)(const KeysConfig&)) {
+    auto [added, config] = AddCommand(parent, name, description, run, command);
     added->add_option("file", config->file, "File of the keys, for its owner alone")->required();
     return std::pair(added, config);
   };
+  auto add = [&](const char* name, const char* description, Result<int> (*command)(const KeysConfig&)) {
+    return add_to(keys, name, description, command);
+  };
+  add_to(app, "init-key", "Make a file with one random master key, for `serve --key-file`", &Create);
+  add_to(app, "rotate-key",
+         "Add a version to a master key; a running server takes it up and rewrites its files", &Rotate);
   add("create", "Make a file with one random key", &Create);
   add("rotate", "Add a random version, which seals from then on", &Rotate);
   add("show", "Versions and their state, not the keys", &Show);
-  auto [disable, config] = add("disable", "Let a version open nothing any more; rewrap before", &Disable);
+  auto [disable, config] =
+      add("disable", "Let a version open nothing any more; rewrite and rewrap before", &Disable);
   disable->add_option("version", config->version, "The version, from 1")->required();
 }
 

@@ -65,8 +65,10 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
       ->take_all()
       ->allow_extra_args(false);
   serve->add_flag("--apply", config->models.apply, "Make the tables that the models lack");
-  serve->add_option("--key-file", config->models.key_file,
-                    "Master keys for encrypted attributes (`holdfast keys create`)");
+  serve->add_option("--key-file", config->store.key_file,
+                    "Master keys, for encryption at rest and encrypted attributes (`holdfast init-key`)");
+  serve->add_flag("--encrypt", config->store.encrypt,
+                  "Encrypt every file of the store, from now on and for good; needs --key-file");
   serve->add_option("--embedder", config->models.embedder,
                     "What makes vectors of texts: demo, or the URL of a webhook");
   serve->add_flag("--demo", config->models.demo,
@@ -135,6 +137,7 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
 
 void AddSearchOptions(CLI::App* search, SearchConfig* config) {
   search->add_option("--data", config->directory, "Directory of the store")->required();
+  search->add_option("--key-file", config->key_file, "Its master keys, when it is encrypted");
   search->add_option("--table", config->table, "Name of the table")->required();
   search->add_option("--index", config->index, "Name of its vector index")->required();
   search->add_option("--vector", config->vector, "Search near this vector: '[0.1,0.2]'");
@@ -192,6 +195,7 @@ int Main(int argc, char** argv) {
   CLI::App* verify =
       app.add_subcommand("verify", "Check a store: every index against its table, every record's form");
   verify->add_option("--data", verify_config.directory, "Directory of the store")->required();
+  verify->add_option("--key-file", verify_config.key_file, "Its master keys, when it is encrypted");
 
   SearchConfig search_config;
   CLI::App* search = app.add_subcommand("search", "Search a vector index of a store that no server has open");

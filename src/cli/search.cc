@@ -141,6 +141,7 @@ Status Run(const SearchConfig& config) {
   HF_TRY(std::optional<ExpressionValues> values, ParseValues(config.values));
   Options options;
   options.directory = config.directory;
+  options.key_file = config.key_file;
   options.create_if_missing = false;
   HF_TRY(std::unique_ptr<Database> db, Database::Open(options));
   HF_TRY(SearchVector vector, VectorFrom(db.get(), config));

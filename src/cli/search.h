@@ -9,6 +9,7 @@ namespace holdfast::cli {
 
 struct SearchConfig {
   std::string directory;
+  std::string key_file;
   std::string table;
   std::string index;
   // One of the three.

@@ -132,8 +132,8 @@ Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::
   if (config.store_kind == "embedded" && !config.store.directory.empty()) {
     HF_TRY(options.cursor_key, CursorKeyIn(config.store.directory));
   }
-  if (!config.models.key_file.empty()) {
-    HF_TRY(MasterKeys keys, MasterKeys::Load(config.models.key_file));
+  if (!config.store.key_file.empty()) {
+    HF_TRY(MasterKeys keys, MasterKeys::Load(config.store.key_file));
     options.master_keys = std::make_shared<const MasterKeys>(std::move(keys));
   }
   options.embedder = config.models.embedder;

@@ -16,7 +16,6 @@ struct ModelsConfig {
   ModelFlags flags;      // only "none": no models
   bool apply = false;    // make what is missing
   bool demo = false;     // and fill it with made-up data
-  std::string key_file;  // master keys for encrypted attributes
   std::string embedder;  // what makes vectors of texts
 };
 

@@ -57,9 +57,11 @@ Result<OpenedStore> OpenRemote(const StoreFlags& flags) {
   return opened;
 }
 
-Result<OpenedStore> OpenEmbedded(const std::string& directory, IfMissing if_missing) {
+Result<OpenedStore> OpenEmbedded(const std::string& directory, const std::string& key_file,
+                                 IfMissing if_missing) {
   Options options;
   options.directory = directory;
+  options.key_file = key_file;
   options.create_if_missing = if_missing == IfMissing::kCreate;
   if (!options.create_if_missing && !fs::exists(directory))
     return Error(ErrorCode::kResourceNotFound, "there is no store in " + directory +
@@ -112,11 +114,13 @@ void AddStoreFlags(CLI::App* app, StoreFlags* flags) {
   app->add_option("--region", flags->region, "Region of the endpoint")->needs(endpoint);
   app->add_option("--profile", flags->profile, "Profile that has the credentials, as for AWS's own tools")
       ->needs(endpoint);
+  app->add_option("--key-file", flags->key_file,
+                  "Master keys, of an encrypted store and of encrypted attributes (`holdfast init-key`)");
 }
 
 Result<OpenedStore> OpenStore(const StoreFlags& flags, IfMissing if_missing) {
   if (!flags.endpoint.empty()) return OpenRemote(flags);
-  return OpenEmbedded(flags.data.empty() ? kDefaultData : flags.data, if_missing);
+  return OpenEmbedded(flags.data.empty() ? kDefaultData : flags.data, flags.key_file, if_missing);
 }
 
 Result<std::string> CursorKeyIn(const std::string& directory) {
@@ -197,8 +201,6 @@ Result<ModelPtr> ModelNamed(const std::vector<ModelPtr>& models, const std::stri
 void AddDataFlags(CLI::App* app, DataFlags* flags) {
   AddStoreFlags(app, &flags->store);
   AddModelFlags(app, &flags->models);
-  app->add_option("--key-file", flags->key_file,
-                  "Master keys for encrypted attributes (`holdfast keys create`)");
   app->add_option("--embedder", flags->embedder,
                   "What makes vectors of texts: demo, or the URL of a webhook");
   app->add_option("--as,--tenant", flags->tenant, "Act as this tenant; otherwise as an administrator")
@@ -211,8 +213,8 @@ Result<std::unique_ptr<Application>> OpenApplication(const OpenedStore& store, M
   options.cursor_key = store.cursor_key;
   options.embedder = flags.embedder;
   options.commands = apps::ShippedCommands({});
-  if (!flags.key_file.empty()) {
-    HF_TRY(MasterKeys keys, MasterKeys::Load(flags.key_file));
+  if (!flags.store.key_file.empty()) {
+    HF_TRY(MasterKeys keys, MasterKeys::Load(flags.store.key_file));
     options.master_keys = std::make_shared<const MasterKeys>(std::move(keys));
   }
   return Application::Open(store.store.get(), std::move(model), std::move(options));

@@ -21,6 +21,7 @@ struct StoreFlags {
   std::string endpoint;
   std::string region;
   std::string profile;
+  std::string key_file;  // of the store, and of encrypted attributes
 
   // Otherwise the store is ./holdfast-data.
   bool given() const { return !data.empty() || !endpoint.empty(); }
@@ -57,7 +58,6 @@ Result<ModelPtr> ModelNamed(const std::vector<ModelPtr>& models, const std::stri
 struct DataFlags {
   StoreFlags store;
   ModelFlags models;
-  std::string key_file;
   std::string embedder;
   std::string tenant;
 

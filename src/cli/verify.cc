@@ -13,6 +13,7 @@ int Verify(const VerifyConfig& config) {
   engine::EngineOptions options;
   options.options.directory = config.directory;
   options.options.create_if_missing = false;
+  options.options.key_file = config.key_file;
   options.log = &log;
   options.manual_housekeeping = true;
   auto engine = engine::Engine::Open(options);

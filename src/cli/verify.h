@@ -7,6 +7,7 @@ namespace holdfast::cli {
 
 struct VerifyConfig {
   std::string directory;
+  std::string key_file;
 };
 
 // Returns the exit code: 0 sound, 1 faults found or not readable.

@@ -11,8 +11,11 @@
 #include "engine/index/backfill.h"
 #include "engine/index/recount.h"
 #include "engine/index/vector_keeper.h"
+#include "engine/sealer.h"
 #include "engine/store_directory.h"
 #include "engine/ttl/housekeeper.h"
+#include "holdfast/master_keys.h"
+#include "storage/encryption/vault.h"
 #include "storage/memory/memory_kv.h"
 #include "storage/rocksdb/rocksdb_kv.h"
 
@@ -79,6 +82,16 @@ void BoundStreams(uint64_t begun, TableSchema* schema) {
   }
 }
 
+Result<std::shared_ptr<storage::Vault>> OpenVault(const EngineOptions& options) {
+  storage::VaultOptions vault{options.options.directory, nullptr, options.options.encrypt,
+                              options.file_system};
+  if (!options.options.key_file.empty()) {
+    HF_TRY(MasterKeys keys, MasterKeys::Load(options.options.key_file));
+    vault.keys = std::make_shared<const MasterKeys>(std::move(keys));
+  }
+  return storage::Vault::Open(vault);
+}
+
 }  // namespace
 
 std::string TableRecordKey(ObjectId id) {
@@ -120,11 +133,12 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   } else {
     HF_TRY(StoreDirectory claimed, ClaimStoreDirectory(directory, options.options.create_if_missing));
     engine->lock_fd_ = claimed.lock_fd;
+    HF_TRY(engine->vault_, OpenVault(options));
     storage::RocksDbOptions rocksdb;
     rocksdb.directory = directory;
+    rocksdb.vault = engine->vault_;
     rocksdb.must_exist = !claimed.is_new;
     rocksdb.cache_bytes = options.options.cache_bytes;
-    rocksdb.file_system = options.file_system;
     if (options.write_buffer_bytes != 0) rocksdb.write_buffer_bytes = options.write_buffer_bytes;
     // Whoever is answered before the sync is promised at least that a crash of the process takes nothing.
     rocksdb.buffer_log = options.options.durability != Durability::kInterval;
@@ -138,6 +152,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   engine->backfiller_ = std::make_unique<Backfiller>(engine.get());
   engine->housekeeper_ = std::make_unique<Housekeeper>(engine.get(), options.manual_housekeeping);
   engine->vector_keeper_->Start();
+  if (engine->vault_ != nullptr && engine->vault_->has_keys()) {
+    engine->sealer_ = std::make_unique<Sealer>(engine.get(), options.options.key_file);
+    HF_CHECK_OK(engine->sealer_->Start());
+  }
   engine->ResumeUnfinished();
   HF_CHECK_OK(engine->restorer_->Resume());
   return engine;
@@ -147,6 +165,7 @@ Engine::~Engine() {
   // Threads first, for they use one another's owners.
   if (restorer_ != nullptr) restorer_->Stop();
   if (backups_ != nullptr) backups_->thread().Stop();
+  sealer_.reset();
   housekeeper_.reset();
   backfiller_.reset();
   vector_keeper_.reset();
@@ -335,6 +354,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema, const AlsoWrite& also) 
                                                 std::to_string(limits::kTablesMax) + " tables");
   }
   HF_CHECK_OK(committer_->CheckWritable());
+  HF_CHECK_OK(ProvideEncryption(schema));
   schema.id = next_id_++;
   for (IndexSchema& index : schema.indexes) index.id = next_id_++;
   schema.uuid = random_.Uuid();
@@ -467,6 +487,7 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
   SchemaPtr old = table->schema();
   TableSchema edited = *old;
   HF_CHECK_OK(edit(&edited));
+  HF_CHECK_OK(ProvideEncryption(edited));
   std::vector<ObjectId> to_fill;
   for (IndexSchema& index : edited.indexes) {
     if (index.id != 0) continue;
@@ -506,6 +527,31 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
   for (ObjectId target : to_fill) backfiller_->Add(table, target);
   if (table->has_vectors) vector_keeper_->Wake();
   return Ok{};
+}
+
+Status Engine::ProvideEncryption(const TableSchema& schema) {
+  if (schema.sse_key_arn.empty() || vault_ == nullptr) return Ok{};
+  if (sealer_ == nullptr) {
+    return ValidationError(
+        "One or more parameter values were invalid: this store has no master key to encrypt with. Make one "
+        "by "
+        "`holdfast init-key FILE` and start the server with --key-file FILE");
+  }
+  return sealer_->SwitchOn();
+}
+
+Encryption Engine::encryption() const {
+  if (vault_ == nullptr) return Encryption::kOn;
+  return sealer_ == nullptr ? Encryption::kOff : sealer_->state();
+}
+size_t Engine::files_to_encrypt() const {
+  return sealer_ == nullptr ? 0 : sealer_->files_left();
+}
+std::string Engine::master_key_id() const {
+  return sealer_ == nullptr ? "" : vault_->key_id();
+}
+Status Engine::WaitForEncryption() {
+  return sealer_ == nullptr ? Ok{} : sealer_->Wait();
 }
 
 void Engine::Settle(std::function<void()> then) {

@@ -31,12 +31,17 @@ namespace rocksdb {
 class FileSystem;
 }
 
+namespace holdfast::storage {
+class Vault;
+}
+
 namespace holdfast::engine {
 
 class Backfiller;
 class Backups;
 class Housekeeper;
 class Restorer;
+class Sealer;
 class VectorKeeper;
 
 struct EngineOptions {
@@ -57,6 +62,10 @@ struct EngineOptions {
   // Of tables that exist, and of those that are made later.
   ItemGuards guards;
 };
+
+// Encryption at rest, of the whole store. kUpdating: new files are encrypted, some old ones are not yet, or
+// under an older key.
+enum class Encryption : uint8_t { kOff, kUpdating, kOn };
 
 // A state of the store to read from, held for as long as somebody reads.
 class View {
@@ -125,15 +134,26 @@ class Engine {
   // Share of the items that the backfill of index (or TTL table) `id` has passed, 0 to 1; 1 when none is
   // under way.
   double BackfillProgress(ObjectId id) const;
+  // Nothing of a store in memory is at rest: kOn.
+  Encryption encryption() const;
+  // Files that are not encrypted under the current version of the key, though they should be.
+  size_t files_to_encrypt() const;
+  // The id of the store's master key; empty: it has none.
+  std::string master_key_id() const;
+  // Returns when encryption() is not kUpdating, or fails as the rewriting of files did.
+  Status WaitForEncryption();
   // Items the sweeper has removed since the store was opened.
   uint64_t expired_items() const;
 
  private:
   friend class Backfiller;
   friend class Housekeeper;
+  friend class Sealer;
   friend class VectorKeeper;
 
   explicit Engine(const EngineOptions& options);
+  // A schema is about to be in force: the store is encrypted when it says so, or cannot be.
+  Status ProvideEncryption(const TableSchema& schema);
   TablePtr NewTable(TableSchema schema) const;
   Status Load();
   Status SaveMeta(storage::Batch* batch) HF_REQUIRES(ddl_mu_);
@@ -160,6 +180,7 @@ class Engine {
   base::Random random_;
 
   int lock_fd_ = -1;
+  std::shared_ptr<storage::Vault> vault_;  // null: in memory
   std::unique_ptr<storage::Kv> kv_;
   KeyLocks locks_;
   Catalog catalog_;
@@ -177,6 +198,7 @@ class Engine {
   std::unique_ptr<VectorKeeper> vector_keeper_;
   std::unique_ptr<Backups> backups_;
   std::unique_ptr<Restorer> restorer_;
+  std::unique_ptr<Sealer> sealer_;  // null: nothing can be encrypted
 };
 
 // Keys of the catalog space. Stored on disk: never change.

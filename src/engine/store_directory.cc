@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "storage/encryption/vault.h"
 
 namespace holdfast::engine {
 namespace {
@@ -67,6 +68,7 @@ bool HoldsNoData(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory, failed)) {
     std::string name = entry.path().filename();
     bool harmless = name == kLockFile || name == kIssuerKeyFile || name == "LOCK" || name == "IDENTITY" ||
+                    name == storage::kEncryptionFile ||
                     name.starts_with("MANIFEST-") || name.ends_with(".dbtmp");
     if (!harmless) return false;
   }

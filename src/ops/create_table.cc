@@ -1,4 +1,5 @@
 #include "ops/describe.h"
+#include "ops/encryption.h"
 #include "ops/operations.h"
 #include "ops/table_schema.h"
 
@@ -6,6 +7,7 @@ namespace holdfast::ops {
 
 Result<CreateTableResponse> Perform(Context& context, const CreateTableRequest& request) {
   HF_TRY(engine::TableSchema schema, SchemaFrom(request));
+  if (request.sse_specification) SetEncryption(context, *request.sse_specification, &schema);
   engine::Engine* engine = context.engine;
   bool delayed = engine->options().transient_status_millis > 0;
   if (delayed) schema.status = TableStatus::kCreating;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/encryption.h"
 #include "ops/table_access.h"
 
 namespace holdfast::ops {
@@ -140,6 +141,7 @@ TableDescription Describe(Context& context, engine::Table& table) {
     summary.restore_in_progress = from->in_progress;
     description.restore_summary = std::move(summary);
   }
+  description.sse_description = DescribeEncryption(context, *schema);
   for (const IndexSchema& index : schema->indexes) {
     AddIndex(index, table, description.table_arn + "/index/" + index.name, &description);
     // A table is in full use, and shown so, while a vector index is filled.

@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "ops/constraints.h"
+#include "ops/encryption.h"
 #include "ops/vector_schema.h"
 
 namespace holdfast::ops {
@@ -330,8 +331,7 @@ Status CheckUnsupported(const std::optional<StreamSpecification>& stream,
   if (stream && stream->stream_view_type) {
     return Invalid("Table is being created with a stream disabled, UpdateViewType should not be specified");
   }
-  if (encryption && encryption->enabled.value_or(false)) return refuse("SSESpecification");
-  return Ok{};
+  return encryption ? CheckEncryption(*encryption) : Ok{};
 }
 
 Status CheckTags(const std::vector<Tag>& tags) {

@@ -36,7 +36,7 @@ Status SetProjection(const Projection& projection, engine::IndexSchema* index);
 std::set<std::string_view> NamesInKeys(const engine::TableSchema& table);
 void AddNamesInKeys(const engine::IndexSchema& index, std::set<std::string_view>* names);
 
-// Refused until streams and encryption at rest are there, unless they say that there shall be none.
+// Streams are refused until they are there, unless they say that there shall be none.
 Status CheckUnsupported(const std::optional<StreamSpecification>& stream,
                         const std::optional<SseSpecification>& encryption);
 

@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "ops/describe.h"
+#include "ops/encryption.h"
 #include "ops/operations.h"
 #include "ops/table_access.h"
 #include "ops/table_schema.h"
@@ -259,10 +260,17 @@ Status Edit(const UpdateTableRequest& request, bool delayed, int64_t now_millis,
   return Ok{};
 }
 
+// Another key is put in force while the table stays what it is.
+bool ChangesEncryptionOnly(const UpdateTableRequest& request) {
+  return request.sse_specification && !request.billing_mode && !request.provisioned_throughput &&
+         !request.global_secondary_index_updates && !request.vector_index_updates && !request.table_class &&
+         !request.deletion_protection_enabled && !request.stream_specification;
+}
+
 // As AWS answers: throughput is still what it was, and an index that was deleted is shown once more, as being
 // deleted.
 void ShowChanging(const UpdateTableRequest& request, TableDescription before, TableDescription* now) {
-  now->table_status = TableStatus::kUpdating;
+  if (!ChangesEncryptionOnly(request)) now->table_status = TableStatus::kUpdating;
   now->provisioned_throughput.read_capacity_units = before.provisioned_throughput.read_capacity_units;
   now->provisioned_throughput.write_capacity_units = before.provisioned_throughput.write_capacity_units;
   auto show_deleting = [](const auto& updates, auto& indexes, auto* shown) {
@@ -312,11 +320,18 @@ Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& 
   bool delayed = engine->options().transient_status_millis > 0;
   HF_CHECK_OK(engine->ChangeSchema(ref.table, [&](TableSchema* schema) -> Status {
     HF_CHECK_OK(Edit(request, delayed, now_millis, schema));
+    if (request.sse_specification) HF_CHECK_OK(ChangeEncryption(context, *request.sse_specification, schema));
     if (delayed) schema->status = TableStatus::kUpdating;
     return Ok{};
   }));
   response.table_description = Describe(context, *ref.table);
+  std::optional<SseDescription> encryption = before.sse_description;
   ShowChanging(request, std::move(before), &response.table_description);
+  if (request.sse_specification) {
+    // As AWS answers: on its way, with the key that was.
+    response.table_description.sse_description = encryption.value_or(SseDescription{});
+    response.table_description.sse_description->status = SseStatus::kUpdating;
+  }
   if (delayed) {
     engine->Settle([engine, table = ref.table] {
       Status active = engine->ChangeSchema(table, [](TableSchema* schema) -> Status {

@@ -117,6 +117,8 @@ class Kv {
   virtual Status Checkpoint(const std::string& directory) = 0;
   // Files beside the store. Null for kVectors where nothing outlives the process.
   virtual Files* files(FileKind kind) = 0;
+  // Lets go of every log there is: what is in them goes to other files, and a new one is begun.
+  virtual Status RollLog() { return Ok{}; }
   // Rewrites the store without what is no longer needed. Slow.
   virtual Status Compact() = 0;
 };

@@ -213,6 +213,11 @@ void Metrics::RenderStorage(engine::Engine* engine, std::string* out) {
       static_cast<double>(engine->writer().written_items()));
   one("holdfast_expired_items_total", "counter", "Items removed because their time to live had passed.",
       static_cast<double>(engine->expired_items()));
+  one("holdfast_encryption_enabled", "gauge", "Whether new files are encrypted.",
+      engine->encryption() == engine::Encryption::kOff ? 0 : 1);
+  one("holdfast_encryption_files_left", "gauge",
+      "Files that are still to be encrypted under the current version of the key.",
+      static_cast<double>(engine->files_to_encrypt()));
   storage::Stats storage = engine->kv().stats();
   one("holdfast_storage_disk_bytes", "gauge", "Bytes of files.", static_cast<double>(storage.disk_bytes));
   one("holdfast_storage_log_bytes", "gauge", "Bytes of the write-ahead log.",

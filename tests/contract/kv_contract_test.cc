@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "holdfast/master_keys.h"
+#include "storage/encryption/vault.h"
 #include "storage/kv.h"
 #include "storage/memory/memory_kv.h"
 #include "storage/rocksdb/rocksdb_kv.h"
@@ -27,10 +29,27 @@ class KvContract : public testing::TestWithParam<std::string> {
     if (GetParam() == "memory") {
       kv_ = OpenMemoryKv();
     } else {
-      auto opened = OpenRocksDbKv({.directory = directory_}, silence_);
+      RocksDbOptions options{.directory = directory_};
+      if (GetParam() == "encrypted") options.vault = Unlock(directory_);
+      auto opened = OpenRocksDbKv(options, silence_);
       ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
       kv_ = *std::move(opened);
     }
+  }
+
+  std::shared_ptr<Vault> Unlock(const std::string& directory) const {
+    std::filesystem::create_directories(directory);
+    auto vault = Vault::Open({.directory = directory, .keys = keys_, .encrypt = true});
+    EXPECT_TRUE(vault.has_value()) << vault.error().ToString();
+    return *vault;
+  }
+  static std::shared_ptr<const MasterKeys> MakeKeys() {
+    auto keys = std::make_shared<MasterKeys>();
+    keys->id = "contract";
+    keys->versions.resize(1);
+    keys->versions[0].key.bytes.fill(7);
+    keys->current = 1;
+    return keys;
   }
 
   void Put(ByteView key, ByteView value) {
@@ -56,6 +75,7 @@ class KvContract : public testing::TestWithParam<std::string> {
 
   static inline int opened_ = 0;
   std::string directory_;
+  const std::shared_ptr<const MasterKeys> keys_ = MakeKeys();
   base::Log silence_{base::LogLevel::kNone};
   std::unique_ptr<Kv> kv_;
 };
@@ -163,7 +183,40 @@ TEST_P(KvContract, WhatWasSyncedIsThereAfterReopening) {
   EXPECT_EQ(Get("a"), "1");
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, KvContract, testing::Values("memory", "rocksdb"),
+TEST_P(KvContract, ALogMayBeLeftAtAnyTime) {
+  ASSERT_TRUE(kv_->RollLog());  // nothing was written yet
+  for (const char* key : {"a", "b", "c"}) {
+    Put(key, "1");
+    ASSERT_TRUE(kv_->RollLog());
+  }
+  Put("d", "1");
+  ASSERT_TRUE(kv_->Sync());
+  if (kv_->capabilities().durable) {
+    kv_.reset();
+    Open();
+  }
+  EXPECT_EQ(Walk({}), "a b c d ");
+}
+
+TEST_P(KvContract, ACheckpointIsAStoreOfItsOwn) {
+  if (!kv_->capabilities().checkpoints) return;
+  Put("a", "1");
+  ASSERT_TRUE(kv_->RollLog());
+  Put("b", "1");
+  std::string copy = directory_ + ".copy";
+  std::filesystem::remove_all(copy);
+  ASSERT_TRUE(kv_->Checkpoint(copy));
+  Put("c", "1");
+  ASSERT_TRUE(kv_->Sync());
+  kv_.reset();
+  std::swap(directory_, copy);
+  Open();
+  EXPECT_EQ(Walk({}), "a b ");
+  EXPECT_EQ(std::filesystem::exists(directory_ + "/ENCRYPTION"), GetParam() == "encrypted");
+  std::filesystem::remove_all(copy);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, KvContract, testing::Values("memory", "rocksdb", "encrypted"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

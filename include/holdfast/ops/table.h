@@ -49,6 +49,23 @@ struct EnumNames<TableClass> {
       {TableClass::kStandard, "STANDARD"}, {TableClass::kInfrequentAccess, "STANDARD_INFREQUENT_ACCESS"}};
 };
 
+enum class SseType : unsigned char { kAes256, kKms };
+template <>
+struct EnumNames<SseType> {
+  static constexpr std::pair<SseType, std::string_view> kAll[] = {{SseType::kAes256, "AES256"},
+                                                                  {SseType::kKms, "KMS"}};
+};
+
+enum class SseStatus : unsigned char { kEnabling, kEnabled, kDisabling, kDisabled, kUpdating };
+template <>
+struct EnumNames<SseStatus> {
+  static constexpr std::pair<SseStatus, std::string_view> kAll[] = {{SseStatus::kEnabling, "ENABLING"},
+                                                                    {SseStatus::kEnabled, "ENABLED"},
+                                                                    {SseStatus::kDisabling, "DISABLING"},
+                                                                    {SseStatus::kDisabled, "DISABLED"},
+                                                                    {SseStatus::kUpdating, "UPDATING"}};
+};
+
 enum class TableStatus : unsigned char { kCreating, kUpdating, kDeleting, kActive };
 template <>
 struct EnumNames<TableStatus> {
@@ -247,10 +264,10 @@ struct StreamSpecification {
   }
 };
 
-// Accepted where it says what is the case anyway: not encrypted.
+// Encryption at rest, which is of the whole store (docs/encryption.md).
 struct SseSpecification {
   std::optional<bool> enabled;
-  std::optional<std::string> sse_type;
+  std::optional<SseType> sse_type;
   std::optional<std::string> kms_master_key_id;
 
   static constexpr std::string_view kTypeName = "SSESpecification";
@@ -315,6 +332,19 @@ struct TableClassSummary {
     using S = TableClassSummary;
     return std::tuple(Field("TableClass", &S::table_class),
                       Field("LastUpdateDateTime", &S::last_update_date_time));
+  }
+};
+
+struct SseDescription {
+  SseStatus status = SseStatus::kEnabled;
+  std::optional<SseType> sse_type;
+  std::optional<std::string> kms_master_key_arn;
+
+  static constexpr std::string_view kTypeName = "SSEDescription";
+  static constexpr auto Fields() {
+    using S = SseDescription;
+    return std::tuple(Field("Status", &S::status), Field("SSEType", &S::sse_type),
+                      Field("KMSMasterKeyArn", &S::kms_master_key_arn));
   }
 };
 
@@ -418,6 +448,7 @@ struct TableDescription {
   std::optional<std::string> latest_stream_arn;
   std::optional<TableClassSummary> table_class_summary;
   bool deletion_protection_enabled = false;
+  std::optional<SseDescription> sse_description;
 
   static constexpr std::string_view kTypeName = "TableDescription";
   static constexpr auto Fields() {
@@ -436,7 +467,8 @@ struct TableDescription {
         Field("LatestStreamLabel", &S::latest_stream_label), Field("LatestStreamArn", &S::latest_stream_arn),
         Field("TableClassSummary", &S::table_class_summary),
         Field("RestoreSummary", &S::restore_summary),
-        Field("DeletionProtectionEnabled", &S::deletion_protection_enabled));
+        Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
+        Field("SSEDescription", &S::sse_description));
   }
 };
 

@@ -317,6 +317,7 @@ std::string EncodeSchema(const TableSchema& schema) {
                    {"ttl_attribute", schema.ttl_attribute},
                    {"ttl_status", NameOf(schema.ttl_status)},
                    {"ttl_changed", schema.ttl_changed_millis}};
+  if (!schema.sse_key_arn.empty()) map.emplace("sse_key", schema.sse_key_arn);
   if (schema.table_class) map.emplace("class", NameOf(*schema.table_class));
   if (schema.restored_from) map.emplace("restored_from", EncodeRestoredFrom(*schema.restored_from));
   if (schema.recovery_days > 0) map.emplace("recovery_days", schema.recovery_days);
@@ -364,6 +365,7 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
     Record tag(element);
     schema.tags.push_back({tag.Text("key"), tag.Text("value")});
   }
+  schema.sse_key_arn = record.Text("sse_key");
   schema.ttl_attribute = record.Text("ttl_attribute");
   schema.ttl_status = EnumNamed(record.Text("ttl_status"), TimeToLiveStatus::kDisabled);
   schema.ttl_changed_millis = record.Integer("ttl_changed");

@@ -116,6 +116,8 @@ struct TableSchema {
   int64_t table_class_millis = 0;
   bool deletion_protection = false;
   std::vector<Tag> tags;
+  // The ARN of the KMS key that an SSESpecification asked for; empty: none did. The store's own key encrypts.
+  std::string sse_key_arn;
 
   std::string ttl_attribute;  // empty: none
   TimeToLiveStatus ttl_status = TimeToLiveStatus::kDisabled;

@@ -16,6 +16,7 @@ using rocksdb::IOStatus;
 using rocksdb::Slice;
 
 constexpr uint64_t kPage = 4096;
+constexpr std::string_view kParkedSuffix = ".parked";
 
 std::string DirectoryOf(const std::string& path) {
   return fs::path(path).parent_path().lexically_normal().string();
@@ -246,6 +247,13 @@ IOStatus FaultFileSystem::NewDirectory(const std::string& path, const IOOptions&
   return IOStatus::OK();
 }
 
+IOStatus FaultFileSystem::GetChildren(const std::string& directory, const IOOptions& options,
+                                      std::vector<std::string>* children, IODebugContext* debug) {
+  IOStatus status = target()->GetChildren(directory, options, children, debug);
+  std::erase_if(*children, [](const std::string& name) { return name.ends_with(kParkedSuffix); });
+  return status;
+}
+
 IOStatus FaultFileSystem::DeleteFile(const std::string& path, const IOOptions&, IODebugContext*) {
   base::MutexLock lock(&mu_);
   if (IOStatus status = Step(); !status.ok()) return status;
@@ -277,7 +285,7 @@ IOStatus FaultFileSystem::Truncate(const std::string&, size_t, const IOOptions&,
 
 // Moves what stands under `path` out of the way, to come back if the change that replaces it is lost.
 std::string FaultFileSystem::Park(const std::string& path) {
-  fs::path lot = DirectoryOf(path) + ".parked";
+  fs::path lot = DirectoryOf(path) + std::string(kParkedSuffix);
   fs::create_directories(lot);
   std::string parked = lot / std::to_string(parked_++);
   Move(path, parked);

@@ -62,6 +62,9 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewDirectory(const std::string& path, const rocksdb::IOOptions& options,
                                  std::unique_ptr<rocksdb::FSDirectory>* directory,
                                  rocksdb::IODebugContext* debug) override;
+  // Without what only this disk knows of.
+  rocksdb::IOStatus GetChildren(const std::string& directory, const rocksdb::IOOptions& options,
+                                std::vector<std::string>* children, rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,

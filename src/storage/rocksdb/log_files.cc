@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "storage/encryption/encrypted_file_system.h"
+
 namespace holdfast::storage {
 namespace {
 
@@ -29,7 +31,7 @@ bool IsLog(const std::string& path) {
 class LogFileSystem::LogFile final : public rocksdb::FSWritableFile {
  public:
   LogFile(LogFileSystem* owner, std::unique_ptr<rocksdb::FSRandomRWFile> file)
-      : owner_(owner), file_(std::move(file)) {}
+      : owner_(owner), file_(std::move(file)), encrypted_(dynamic_cast<ZerosAhead*>(file_.get())) {}
 
   using FSWritableFile::Append;
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
@@ -63,13 +65,15 @@ class LogFileSystem::LogFile final : public rocksdb::FSWritableFile {
   IOStatus WriteZeros(const IOOptions& options, IODebugContext* debug) {
     static const std::string zeros(kZeros, '\0');
     zeroed_ = (end_ / kZeros + 1) * kZeros;
+    if (encrypted_ != nullptr) return encrypted_->WriteZeros(end_, zeroed_, options, debug);
     return file_->Write(end_, Slice(zeros.data(), zeroed_ - end_), options, debug);
   }
 
   LogFileSystem* const owner_;
   const std::unique_ptr<rocksdb::FSRandomRWFile> file_;
-  uint64_t end_ = 0;     // of what was appended
-  uint64_t zeroed_ = 0;  // where the zeros end
+  ZerosAhead* const encrypted_;  // file_, or null: zeros are written as anything else is
+  uint64_t end_ = 0;             // of what was appended
+  uint64_t zeroed_ = 0;          // where the zeros end
 };
 
 // A table, a manifest: changes for as long as the log is sound.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "storage/encryption/vault.h"
 #include "storage/rocksdb/log_files.h"
 #include "storage/rocksdb/rocksdb_files.h"
 
@@ -134,8 +135,9 @@ class RocksDbKv final : public Kv {
   RocksDbKv(const std::shared_ptr<LogFileSystem>& file_system, const std::string& directory,
             std::unique_ptr<rocksdb::Env> env, std::unique_ptr<SequenceGuard> guard,
             std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> handles,
-            std::shared_ptr<rocksdb::Cache> cache)
-      : file_system_(file_system),
+            std::shared_ptr<rocksdb::Cache> cache, std::shared_ptr<Vault> vault)
+      : vault_(std::move(vault)),
+        file_system_(file_system),
         vectors_(OpenRocksDbFiles(file_system, directory + "/vectors")),
         segments_(OpenRocksDbFiles(file_system, directory + "/segments")),
         env_(std::move(env)),
@@ -217,11 +219,20 @@ class RocksDbKv final : public Kv {
     rocksdb::Checkpoint* checkpoint = nullptr;
     HF_CHECK_OK(ToStatus(rocksdb::Checkpoint::Create(db_.get(), &checkpoint)));
     std::unique_ptr<rocksdb::Checkpoint> owned(checkpoint);
-    return ToStatus(owned->CreateCheckpoint(directory));
+    HF_CHECK_OK(ToStatus(owned->CreateCheckpoint(directory)));
+    return vault_ == nullptr ? Ok{} : vault_->MarkCopy(directory);
   }
 
   Files* files(FileKind kind) override {
     return kind == FileKind::kVectors ? vectors_.get() : segments_.get();
+  }
+
+  Status RollLog() override {
+    // RocksDB leaves a log with the write buffers that are in it, and none is unless something was written.
+    HF_CHECK_OK(ToStatus(db_->Delete({}, default_handle_, "roll")));
+    std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
+    all.push_back(default_handle_);
+    return ToStatus(db_->Flush({}, all));
   }
 
   Status Compact() override {
@@ -238,6 +249,7 @@ class RocksDbKv final : public Kv {
     return db_->GetIntProperty(handle, name, &value) ? value : 0;
   }
 
+  const std::shared_ptr<Vault> vault_;
   const std::shared_ptr<const LogFileSystem> file_system_;
   const std::unique_ptr<Files> vectors_, segments_;
   const std::unique_ptr<rocksdb::Env> env_;     // outlives db_
@@ -297,8 +309,10 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   db_options.bytes_per_sync = 1 << 20;
   db_options.max_open_files = 1000;
 
-  auto file_system = std::make_shared<LogFileSystem>(
-      options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default());
+  std::shared_ptr<rocksdb::FileSystem> beneath =
+      options.vault != nullptr ? options.vault->file_system() : options.file_system;
+  auto file_system =
+      std::make_shared<LogFileSystem>(beneath != nullptr ? beneath : rocksdb::FileSystem::Default());
   std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(file_system);
   db_options.env = env.get();
   auto guard = std::make_unique<SequenceGuard>(file_system);
@@ -319,9 +333,9 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   rocksdb::DB* db = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(db_options, options.directory, spaces, &handles, &db);
   if (!status.ok()) return ToError(status);
-  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(file_system, options.directory, std::move(env),
-                                                         std::move(guard), std::unique_ptr<rocksdb::DB>(db),
-                                                         std::move(handles), std::move(cache)));
+  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(
+      file_system, options.directory, std::move(env), std::move(guard), std::unique_ptr<rocksdb::DB>(db),
+      std::move(handles), std::move(cache), options.vault));
 }
 
 }  // namespace holdfast::storage

@@ -17,6 +17,8 @@ class FileSystem;
 
 namespace holdfast::storage {
 
+class Vault;
+
 struct RocksDbOptions {
   std::string directory;
   // Refuse to open where there is no store yet: an empty answer must never stand in for lost data.
@@ -29,6 +31,8 @@ struct RocksDbOptions {
   bool buffer_log = true;
   // Beneath every file RocksDB touches; null for the operating system's.
   std::shared_ptr<rocksdb::FileSystem> file_system;
+  // Has the file system, and may encrypt; null for a store that never does.
+  std::shared_ptr<Vault> vault;
 };
 
 Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const base::Log& log);

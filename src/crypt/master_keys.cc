@@ -1,7 +1,6 @@
 #include "holdfast/master_keys.h"
 
 #include <openssl/crypto.h>
-#include <openssl/rand.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,10 +9,9 @@
 
 #include <simdjson.h>
 
-#include "auth/hmac.h"
 #include "base/base64.h"
 #include "base/file.h"
-#include "json/writer.h"
+#include "crypt/box.h"
 
 namespace holdfast {
 namespace {
@@ -23,14 +21,25 @@ constexpr size_t kFileBytesMax = 1 << 20;
 constexpr size_t kIdBytes = 8;
 constexpr size_t kIdTextMax = 64;
 
-Status FillRandom(unsigned char* out, size_t size) {
-  if (RAND_bytes(out, static_cast<int>(size)) == 1) return Ok{};
-  return Error(ErrorCode::kInternal, "the system has no randomness to give");
+// What stands between quotes as it is.
+bool IsPlainText(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return c > ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+}
+
+Result<std::string> RandomId() {
+  HF_TRY(SecretKey random, crypt::RandomKey());
+  std::string id;
+  for (size_t i = 0; i < kIdBytes; ++i) {
+    id += "0123456789abcdef"[random.bytes[i] >> 4];
+    id += "0123456789abcdef"[random.bytes[i] & 15];
+  }
+  return id;
 }
 
 Status AddVersion(MasterKeys* keys) {
   MasterKeys::Version version;
-  HF_CHECK_OK(FillRandom(version.key.bytes.data(), version.key.bytes.size()));
+  HF_TRY(version.key, crypt::RandomKey());
   keys->versions.push_back(version);
   keys->current = static_cast<int>(keys->versions.size());
   return Ok{};
@@ -72,7 +81,8 @@ Result<MasterKeys> Parse(const simdjson::padded_string& text, const std::string&
   MasterKeys keys;
   std::string_view id;
   simdjson::dom::array versions;
-  if (document["keyId"].get(id) != simdjson::SUCCESS || id.empty() || id.size() > kIdTextMax) {
+  if (document["keyId"].get(id) != simdjson::SUCCESS || id.empty() || id.size() > kIdTextMax ||
+      !IsPlainText(id)) {
     return damaged("it has no \"keyId\"");
   }
   keys.id = id;
@@ -93,9 +103,8 @@ Result<MasterKeys> Parse(const simdjson::padded_string& text, const std::string&
 Status Save(const MasterKeys& keys, const std::string& path) {
   std::string text;
   text.reserve(256 + 128 * keys.versions.size());  // growing would leave copies in memory
-  text += "{\n  \"format\": " + std::to_string(kFileFormat) + ",\n  \"keyId\": ";
-  json::AppendString(keys.id, &text);
-  text += ",\n  \"current\": " + std::to_string(keys.current) + ",\n  \"versions\": [";
+  text += "{\n  \"format\": " + std::to_string(kFileFormat) + ",\n  \"keyId\": \"" + keys.id +
+          "\",\n  \"current\": " + std::to_string(keys.current) + ",\n  \"versions\": [";
   for (size_t i = 0; i < keys.versions.size(); ++i) {
     const auto& [key, disabled] = keys.versions[i];
     text += (i == 0 ? "" : ",") + ("\n    {\"version\": " + std::to_string(i + 1)) +
@@ -136,10 +145,8 @@ const SecretKey* MasterKeys::Find(int version) const {
 Result<MasterKeys> MasterKeys::Create(const std::string& path) {
   auto fresh = [&]() -> Result<MasterKeys> {
     if (::access(path.c_str(), F_OK) == 0) return Error(ErrorCode::kResourceInUse, path + " exists already");
-    unsigned char id[kIdBytes];
-    HF_CHECK_OK(FillRandom(id, sizeof id));
     MasterKeys keys;
-    keys.id = auth::Hex({reinterpret_cast<const char*>(id), sizeof id});
+    HF_TRY(keys.id, RandomId());
     return keys;
   };
   return Change(path, fresh, AddVersion);
