@@ -47,6 +47,8 @@ inline constexpr size_t kTablesMax = 10000;
 inline constexpr size_t kRequestBodyBytesMax = 16 * 1024 * 1024;
 inline constexpr size_t kReadUnitBytes = 4096;
 inline constexpr size_t kWriteUnitBytes = 1024;
+inline constexpr int64_t kWarmReadUnits = 12000;  // of a table on demand, a second
+inline constexpr int64_t kWarmWriteUnits = 4000;
 
 // --- ours ---
 inline constexpr size_t kJsonDepthMax = 256;

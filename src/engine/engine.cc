@@ -213,7 +213,7 @@ Status Engine::Load() {
   number_ceiling_ += kNumbersReserved;
   committer_ =
       std::make_unique<Committer>(kv_.get(), clock_, log_, commit, first_number, meta.time_floor_millis);
-  writer_ = std::make_unique<ItemWriter>(kv_.get(), committer_.get(), &locks_);
+  writer_ = std::make_unique<ItemWriter>(kv_.get(), committer_.get(), &locks_, clock_);
   change_log_ = std::make_unique<ChangeLog>(kv_.get(), committer_.get());
   committer_->OnPublish([this](uint64_t) { change_log_->Published(); });
   HF_CHECK_OK(SaveMeta(batch.get()));

@@ -6,6 +6,7 @@
 #include "ops/operations.h"
 #include "ops/projection.h"
 #include "ops/single_write.h"
+#include "ops/throughput.h"
 
 namespace holdfast::ops {
 namespace {
@@ -17,6 +18,7 @@ struct TablePlan {
   TableRef ref;
   std::optional<expression::Projection> projection;
   std::vector<std::string> item_keys;
+  double units = 0;  // that were read; charged when nothing can send us back to the beginning
 };
 
 // Everything that can be refused without the tables, for all tables, before the first is opened.
@@ -31,7 +33,7 @@ Status Validate(const BatchGetItemRequest& request, std::vector<TablePlan>* plan
                               {{"ProjectionExpression", asked.projection_expression.has_value()}}));
     expression::Scope scope = ScopeOf(asked);
     HF_CHECK_OK(scope.CheckUsable(asked.projection_expression.has_value(), false, ""));
-    TablePlan plan{&name, &asked, {}, {}, {}};
+    TablePlan plan{&name, &asked, {}, {}, {}, 0};
     if (asked.projection_expression) {
       HF_CHECK_OK(scope.CheckMaps());
       HF_TRY(plan.projection, ParseProjection(asked.projection_expression, &scope));
@@ -74,21 +76,24 @@ Result<BatchGetItemResponse> Perform(Context& context, const BatchGetItemRequest
 
   BatchGetItemResponse response;
   engine::View view = context.engine->NewView(engine::Engine::Reads::kMany);
-  size_t bytes = 0;
+  size_t bytes = 0, processed = 0;
   bool full = false;
-  for (const TablePlan& plan : plans) {
+  std::optional<Error> throttled;
+  for (TablePlan& plan : plans) {
     bool consistent = plan.asked->consistent_read.value_or(false);
-    TableUsage usage(plan.ref.table.get(), plan.ref.schema, TableUsage::Kind::kRead);
     std::vector<Item>& items = response.responses[*plan.name];
     for (size_t i = 0; i < plan.item_keys.size(); ++i) {
       std::string stored;
       size_t size = 0;
       bool found = false;
-      if (!full) {
+      Status admitted = AdmitRead(context, plan.ref, nullptr, plan.units);
+      if (!admitted) throttled = admitted.error();
+      bool reads = !full && admitted;
+      if (reads) {
         HF_TRY(found, context.engine->Get(plan.item_keys[i], view, context.wait, &stored));
         full = found && bytes + engine::DecodeStored(stored).size > limits::kBatchGetBytesMax;
       }
-      if (full) {
+      if (full || !reads) {
         KeysAndAttributes& left = response.unprocessed_keys[*plan.name];
         if (left.keys.empty()) {
           left.consistent_read = plan.asked->consistent_read;
@@ -101,8 +106,14 @@ Result<BatchGetItemResponse> Perform(Context& context, const BatchGetItemRequest
       }
       if (found) items.push_back(TakeItem(std::move(stored), PointerTo(plan.projection), &size));
       bytes += size;
-      usage.AddTable(ReadUnits(size, consistent));
+      ++processed;
+      plan.units += ReadUnits(size, consistent);
     }
+  }
+  if (processed == 0 && throttled) return *throttled;
+  for (const TablePlan& plan : plans) {
+    TableUsage usage(plan.ref.table.get(), plan.ref.schema, TableUsage::Kind::kRead);
+    usage.AddTable(plan.units);
     if (auto report = usage.Report(request.return_consumed_capacity)) {
       if (!response.consumed_capacity) response.consumed_capacity.emplace();
       response.consumed_capacity->push_back(*std::move(report));

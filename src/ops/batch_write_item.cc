@@ -6,6 +6,7 @@
 #include "ops/mutations.h"
 #include "ops/operations.h"
 #include "ops/single_write.h"
+#include "ops/throughput.h"
 
 namespace holdfast::ops {
 namespace {
@@ -65,7 +66,8 @@ Result<std::string> BatchKey(const engine::TableSchema& schema, const WriteReque
 Result<BatchWriteItemResponse> Perform(Context& context, const BatchWriteItemRequest& request) {
   HF_CHECK_OK(Validate(request));
 
-  // The whole batch is one storage write: it has no conditions, so nothing in it can fail on its own.
+  // The whole batch is one storage write: it has no conditions, so nothing in it can fail on its own. What
+  // there is no capacity for is left out of it.
   std::vector<engine::WriteAction> actions;
   std::vector<TableRef> refs;
   std::vector<std::unique_ptr<engine::ItemMutation>> mutations;
@@ -88,15 +90,23 @@ Result<BatchWriteItemResponse> Perform(Context& context, const BatchWriteItemReq
   }
   context.await_durability = true;
   HF_TRY(engine::ItemWriter::Written written,
-         context.engine->writer().Write(actions, {.wait = context.wait}));
+         context.engine->writer().Write(actions, {.wait = context.wait, .throttles = true}));
 
   BatchWriteItemResponse response;
-  size_t position = 0, table = 0;
+  size_t position = 0, table = 0, processed = 0;
+  std::optional<Error> throttled;
   for (const auto& [name, writes] : request.request_items) {
     const TableRef& ref = refs[table++];
     TableUsage usage(ref.table.get(), ref.schema, TableUsage::Kind::kWrite);
     for (const WriteRequest& write : writes) {
-      usage.AddWrite(written.outcomes[position++]);
+      const engine::WriteOutcome& outcome = written.outcomes[position++];
+      if (outcome.throttled) {
+        throttled = Throttle(context, ref, outcome);
+        response.unprocessed_items[name].push_back(write);
+        continue;
+      }
+      ++processed;
+      usage.AddWrite(outcome);
       const Item& item = write.put_request ? write.put_request->item : write.delete_request->key;
       if (auto metrics =
               CollectionMetrics(request.return_item_collection_metrics, context.engine, *ref.schema, item)) {
@@ -109,6 +119,7 @@ Result<BatchWriteItemResponse> Perform(Context& context, const BatchWriteItemReq
       response.consumed_capacity->push_back(*std::move(report));
     }
   }
+  if (processed == 0) return *throttled;
   return response;
 }
 

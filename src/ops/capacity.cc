@@ -14,15 +14,23 @@ double ReadUnits(size_t bytes, bool consistent) {
 }
 
 double WriteUnits(size_t old_bytes, size_t new_bytes) {
-  size_t bytes = std::max(old_bytes, new_bytes);
-  return static_cast<double>(
-      std::max<size_t>(1, (bytes + limits::kWriteUnitBytes - 1) / limits::kWriteUnitBytes));
+  return engine::WriteUnits(std::max(old_bytes, new_bytes));
+}
+
+void TableUsage::Count(double units, engine::Consumption* consumption) const {
+  bool reads = kind_ == Kind::kRead;
+  auto& counter = reads ? consumption->read_halves : consumption->write_halves;
+  counter.fetch_add(static_cast<uint64_t>(units * 2), std::memory_order_relaxed);
+}
+
+void TableUsage::Charge(double units, engine::Consumption* consumption) const {
+  (kind_ == Kind::kRead ? consumption->reads : consumption->writes).Charge(units);
 }
 
 void TableUsage::AddTable(double units) {
   table_units_ += units;
-  auto& counter = kind_ == Kind::kRead ? table_->consumption.read_halves : table_->consumption.write_halves;
-  counter.fetch_add(static_cast<uint64_t>(units * 2), std::memory_order_relaxed);
+  Count(units, &table_->consumption);
+  Charge(units, &table_->consumption);
 }
 
 void TableUsage::AddIndex(const engine::IndexSchema& index, double units) {
@@ -32,8 +40,8 @@ void TableUsage::AddIndex(const engine::IndexSchema& index, double units) {
   }
   (index.is_global() ? global_ : local_)[index.name] += units;
   engine::Consumption* consumption = table_->IndexConsumption(index.id);
-  auto& counter = kind_ == Kind::kRead ? consumption->read_halves : consumption->write_halves;
-  counter.fetch_add(static_cast<uint64_t>(units * 2), std::memory_order_relaxed);
+  Count(units, consumption);
+  Charge(units, index.is_global() ? consumption : &table_->consumption);
 }
 
 void TableUsage::AddWrite(const engine::WriteOutcome& outcome, double table_factor) {

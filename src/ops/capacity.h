@@ -16,7 +16,8 @@ double ReadUnits(size_t bytes, bool consistent);
 // A write costs one unit per 1 KB of the larger of the two images, at least one.
 double WriteUnits(size_t old_bytes, size_t new_bytes);
 
-// What one request has consumed of one table. Also counts it towards the table's metrics.
+// What one request has consumed of one table. Also counts it towards the table's metrics, and charges it to
+// the throughput of the table and its global indexes.
 class TableUsage {
  public:
   enum class Kind : uint8_t { kRead, kWrite };
@@ -38,6 +39,8 @@ class TableUsage {
                                          Split split = Split::kNone) const;
 
  private:
+  void Count(double units, engine::Consumption* consumption) const;
+  void Charge(double units, engine::Consumption* consumption) const;
   Capacity MakeCapacity(double units, Split split) const;
 
   engine::Table* table_;

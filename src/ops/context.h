@@ -16,6 +16,8 @@ struct Context {
   bool await_durability = false;
   // Where the client reached us, as host:port; empty in a program that embeds the database.
   std::string_view endpoint = {};
+  // Set by the operation: the first table that it opened, which its errors and its time are counted for.
+  engine::TablePtr table = nullptr;
 };
 
 }  // namespace holdfast::ops

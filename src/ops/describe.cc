@@ -28,6 +28,10 @@ ProvisionedThroughputDescription ThroughputOf(const ProvisionedThroughput& throu
   return description;
 }
 
+std::optional<OnDemandThroughput> MaximaOf(const OnDemandThroughput& maxima) {
+  return maxima == OnDemandThroughput{} ? std::nullopt : std::optional(maxima);
+}
+
 VectorIndexDescription DescribeVectorIndex(const IndexSchema& index, const TableSchema& table) {
   VectorIndexDescription description;
   description.index_name = index.name;
@@ -53,6 +57,8 @@ void AddIndex(const IndexSchema& index, engine::Table& table, const std::string&
     description.index_status = table.schema()->restoring() ? IndexStatus::kCreating : index.status;
     if (index.status == IndexStatus::kCreating) description.backfilling = true;
     description.provisioned_throughput = ThroughputOf(index.throughput.value_or(ProvisionedThroughput{}));
+    description.on_demand_throughput = MaximaOf(index.on_demand);
+    description.warm_throughput = {index.warm.read_capacity_units, index.warm.write_capacity_units};
     description.index_size_bytes = tally.bytes;
     description.item_count = tally.count;
     description.index_arn = arn;
@@ -122,6 +128,8 @@ TableDescription Describe(Context& context, engine::Table& table) {
       TimeOrNone(schema->throughput_increased_millis);
   description.provisioned_throughput.last_decrease_date_time =
       TimeOrNone(schema->throughput_decreased_millis);
+  description.on_demand_throughput = MaximaOf(schema->on_demand);
+  description.warm_throughput = {schema->warm.read_capacity_units, schema->warm.write_capacity_units};
   if (schema->billing_mode_given) {
     BillingModeSummary summary;
     summary.billing_mode = schema->billing;

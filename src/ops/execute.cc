@@ -2,6 +2,8 @@
 
 #include "ops/constraints.h"
 #include "ops/operations.h"
+#include "ops/table_access.h"
+#include "ops/throughput.h"
 
 namespace holdfast::ops {
 namespace {
@@ -14,8 +16,16 @@ constexpr bool kUsesEnvelope =
 
 template <class Response, class Request>
 Result<Response> CheckAndPerform(Context& context, const Request& request, const Violations& violations) {
-  HF_CHECK_OK(CheckConstraints(request, violations));
-  Result<Response> result = Perform(context, request);
+  Status sound = CheckConstraints(request, violations);
+  Result<Response> result = sound ? Perform(context, request) : Result<Response>(sound.error());
+  if (!result) {
+    if constexpr (requires { request.table_name; }) {
+      // Much is refused before the table is looked for.
+      if (context.table == nullptr)
+        context.table = context.engine->catalog().Find(TableNameOf(request.table_name));
+    }
+    CountError(context, result.error());
+  }
   if constexpr (kUsesEnvelope<Request>) {
     if (!result && result.error().is_request_family()) {
       return ValidationError("1 validation error detected: " + result.error().message());

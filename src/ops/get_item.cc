@@ -4,6 +4,7 @@
 #include "ops/operations.h"
 #include "ops/projection.h"
 #include "ops/single_write.h"
+#include "ops/throughput.h"
 
 namespace holdfast::ops {
 
@@ -22,6 +23,7 @@ Result<GetItemResponse> Perform(Context& context, const GetItemRequest& request)
   HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
   HF_TRY(std::string item_key, KeyFromParameter(*ref.schema, request.key));
   HF_CHECK_OK(CheckProjectionPaths(*ref.schema, PointerTo(projection)));
+  HF_CHECK_OK(AdmitRead(context, ref));
 
   engine::View view = context.engine->NewView(engine::Engine::Reads::kOne);
   std::string stored;

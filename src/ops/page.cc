@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "ops/constraints.h"
 #include "ops/projection.h"
+#include "ops/throughput.h"
 
 namespace holdfast::ops {
 namespace {
@@ -333,6 +334,7 @@ class PageReader {
 }  // namespace
 
 Result<Page> ReadPage(Context& context, const Target& target, const PageSpec& spec, TableUsage* usage) {
+  HF_CHECK_OK(AdmitRead(context, target.ref, target.index));
   return PageReader(context, target, spec, usage).Read();
 }
 

@@ -81,7 +81,8 @@ struct Page {
   std::optional<Item> last_evaluated_key;
 };
 
-// Reads until the range, the limit or 1 MB ends, and adds what that costs to `usage`.
+// Reads until the range, the limit or 1 MB ends, and adds what that costs to `usage`. Refuses when the target
+// has no read capacity left.
 Result<Page> ReadPage(Context& context, const Target& target, const PageSpec& spec, TableUsage* usage);
 
 }  // namespace holdfast::ops

@@ -1,5 +1,8 @@
 #include "ops/single_write.h"
 
+#include "ops/capacity.h"
+#include "ops/throughput.h"
+
 namespace holdfast::ops {
 
 Result<engine::WriteOutcome> WriteOne(Context& context, const TableRef& ref, std::string item_key,
@@ -9,9 +12,13 @@ Result<engine::WriteOutcome> WriteOne(Context& context, const TableRef& ref, std
   actions.push_back({ref.table.get(), std::move(item_key), &mutation});
   context.await_durability = true;  // also for what the newest state makes us refuse
   HF_TRY(engine::ItemWriter::Written written,
-         context.engine->writer().Write(actions, {.wait = context.wait}));
+         context.engine->writer().Write(actions, {.wait = context.wait, .throttles = true}));
   engine::WriteOutcome outcome = std::move(written.outcomes[0]);
+  if (outcome.throttled) return Throttle(context, ref, outcome);
   if (outcome.kind != engine::Change::Kind::kConditionFailed) return outcome;
+  // DynamoDB charges for the item that the condition was held against.
+  TableUsage(ref.table.get(), outcome.schema, TableUsage::Kind::kWrite)
+      .AddTable(WriteUnits(outcome.old_billed, 0));
   auto detail = std::make_shared<ErrorDetail>();
   if (on_failure == ReturnValuesOnConditionCheckFailure::kAllOld) detail->item = std::move(outcome.old);
   return Error(ErrorCode::kConditionalCheckFailed, "The conditional request failed", std::move(detail));

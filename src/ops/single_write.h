@@ -13,7 +13,8 @@
 
 namespace holdfast::ops {
 
-// Writes one item. A failed condition is an error here, with the stored item when `on_failure` asks for it.
+// Writes one item. A failed condition is an error here, with the stored item when `on_failure` asks for it,
+// and so is a lack of write capacity.
 Result<engine::WriteOutcome> WriteOne(Context& context, const TableRef& ref, std::string item_key,
                                       const engine::ItemMutation& mutation,
                                       std::optional<ReturnValuesOnConditionCheckFailure> on_failure);

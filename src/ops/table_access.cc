@@ -70,6 +70,7 @@ Result<TableRef> OpenForItems(Context& context, const std::string& name_or_arn) 
   bool is_arn = name_or_arn.starts_with("arn:");
   engine::TablePtr table = context.engine->catalog().Find(is_arn ? TableNameOf(name_or_arn) : name_or_arn);
   if (table == nullptr) return NotFound();
+  if (context.table == nullptr) context.table = table;
   TableRef ref{table, table->schema()};
   if (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kDeleting)
     return NotFound();
@@ -82,6 +83,7 @@ Result<TableRef> OpenForTable(Context& context, const std::string& name_or_arn) 
   if (table == nullptr) {
     return Error(ErrorCode::kResourceNotFound, "Requested resource not found: Table: " + name + " not found");
   }
+  if (context.table == nullptr) context.table = table;
   return TableRef{table, table->schema()};
 }
 

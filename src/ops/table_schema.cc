@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "ops/constraints.h"
 #include "ops/encryption.h"
+#include "ops/throughput_settings.h"
 #include "ops/vector_schema.h"
 
 namespace holdfast::ops {
@@ -160,6 +161,10 @@ Result<IndexSchema> GlobalIndex(const GlobalSecondaryIndex& definition, const De
         .push_back(ToKeyAttribute(key, definitions));
   }
   index.throughput = definition.provisioned_throughput;
+  SettingsOf settings{SettingsOf::When::kCreate, billing, &definition.index_name};
+  HF_CHECK_OK(SetOnDemand(settings, definition.on_demand_throughput, &index.on_demand));
+  HF_CHECK_OK(SetWarm(settings, definition.warm_throughput,
+                      index.throughput.value_or(ProvisionedThroughput{}), &index.warm));
   return index;
 }
 
@@ -370,6 +375,9 @@ Result<TableSchema> SchemaFrom(const CreateTableRequest& request) {
   schema.billing = request.billing_mode.value_or(BillingMode::kProvisioned);
   schema.billing_mode_given = schema.billing == BillingMode::kPayPerRequest;
   schema.throughput = request.provisioned_throughput.value_or(ProvisionedThroughput{});
+  SettingsOf settings{SettingsOf::When::kCreate, schema.billing};
+  HF_CHECK_OK(SetOnDemand(settings, request.on_demand_throughput, &schema.on_demand));
+  HF_CHECK_OK(SetWarm(settings, request.warm_throughput, schema.throughput, &schema.warm));
   HF_CHECK_OK(AddIndexes(request, &schema));
   HF_CHECK_OK(CheckAllUsed(request, schema));
   schema.table_class = request.table_class;

@@ -5,6 +5,7 @@
 #include "ops/operations.h"
 #include "ops/projection.h"
 #include "ops/single_write.h"
+#include "ops/throughput.h"
 
 namespace holdfast::ops {
 namespace {
@@ -44,13 +45,31 @@ Result<std::vector<Plan>> Prepare(Context& context, const TransactGetItemsReques
   return plans;
 }
 
+// Each item costs two units at least, and those before it have theirs.
+Status Admit(Context& context, const std::vector<Plan>& plans) {
+  std::vector<CancellationReason> reasons(plans.size());
+  std::map<const engine::Table*, double> planned;
+  bool canceled = false;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    double& units = planned[plans[i].ref.table.get()];
+    if (Status admitted = AdmitRead(context, plans[i].ref, nullptr, units); !admitted) {
+      reasons[i] = ReasonOf(admitted.error());
+      canceled = true;
+    }
+    units += 2;
+  }
+  if (canceled) return TransactionCanceled(std::move(reasons));
+  return Ok{};
+}
+
 }  // namespace
 
 // Reads from one published state: nothing can be half of another transaction.
 Result<TransactGetItemsResponse> Perform(Context& context, const TransactGetItemsRequest& request) {
   HF_TRY(std::vector<Plan> plans, Prepare(context, request));
+  HF_CHECK_OK(Admit(context, plans));
   TransactGetItemsResponse response;
-  std::map<std::string, TableUsage> usage;
+  std::vector<size_t> sizes;
   engine::View view = context.engine->NewView(engine::Engine::Reads::kMany);
   for (const Plan& plan : plans) {
     std::string stored;
@@ -61,9 +80,13 @@ Result<TransactGetItemsResponse> Perform(Context& context, const TransactGetItem
       Item item = TakeItem(std::move(stored), PointerTo(plan.projection), &size);
       if (!item.empty()) answer.item = std::move(item);
     }
-    auto [table, is_new] = usage.try_emplace(plan.ref.schema->name, plan.ref.table.get(), plan.ref.schema,
-                                             TableUsage::Kind::kRead);
-    table->second.AddTable(2 * ReadUnits(size, /*consistent=*/true));
+    sizes.push_back(size);
+  }
+  std::map<std::string, TableUsage> usage;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    auto [table, is_new] = usage.try_emplace(plans[i].ref.schema->name, plans[i].ref.table.get(),
+                                             plans[i].ref.schema, TableUsage::Kind::kRead);
+    table->second.AddTable(2 * ReadUnits(sizes[i], /*consistent=*/true));
   }
   for (const auto& [name, table] : usage) {
     if (auto report = table.Report(request.return_consumed_capacity, TableUsage::Split::kTransaction)) {

@@ -9,6 +9,7 @@
 #include "ops/mutations.h"
 #include "ops/operations.h"
 #include "ops/single_write.h"
+#include "ops/throughput.h"
 
 namespace holdfast::ops {
 namespace {
@@ -156,17 +157,21 @@ void MakeMutation(Plan* plan) {
   }
 }
 
-Error WhyCanceled(const std::vector<Plan>& plans, engine::ItemWriter::Written written) {
+// Also counts what stopped it, for the tables that did.
+Error WhyCanceled(Context& context, const std::vector<Plan>& plans, engine::ItemWriter::Written written) {
   std::vector<CancellationReason> reasons(plans.size());
   if (written.conflict != engine::KeyLocks::kAll) {
     size_t blamed = std::min(written.conflict, plans.size() - 1);
     reasons[blamed] = {"TransactionConflict", "Transaction is ongoing for the item", {}};
+    plans[blamed].ref.table->requests.conflicts.fetch_add(1, std::memory_order_relaxed);
     return TransactionCanceled(std::move(reasons));
   }
   for (size_t i = 0; i < plans.size(); ++i) {
     WriteOutcome& outcome = written.outcomes[i];
     if (outcome.error) return CanceledBy(*outcome.error, i, plans.size());
+    if (outcome.throttled) reasons[i] = ReasonOf(Throttle(context, plans[i].ref, outcome));
     if (outcome.kind != Change::Kind::kConditionFailed) continue;
+    plans[i].ref.table->requests.failed_conditions.fetch_add(1, std::memory_order_relaxed);
     reasons[i] = {"ConditionalCheckFailed", "The conditional request failed", {}};
     if (plans[i].on_failure == ReturnValuesOnConditionCheckFailure::kAllOld)
       reasons[i].item = std::move(outcome.old);
@@ -320,12 +325,12 @@ Result<TransactWriteItemsResponse> Perform(Context& context, const TransactWrite
     }
     actions.push_back({plans[i].ref.table.get(), plans[i].item_key, plans[i].mutation.get()});
   }
-  engine::WriteOptions options{.atomicity = engine::Atomicity::kAll, .wait = context.wait};
+  engine::WriteOptions options{.atomicity = engine::Atomicity::kAll, .wait = context.wait, .throttles = true};
   context.await_durability = true;
 
   if (!request.client_request_token) {
     HF_TRY(engine::ItemWriter::Written written, context.engine->writer().Write(actions, options));
-    if (!written.all_applied) return WhyCanceled(plans, std::move(written));
+    if (!written.all_applied) return WhyCanceled(context, plans, std::move(written));
     return Answer(context, request, plans, written);
   }
 
@@ -365,7 +370,7 @@ Result<TransactWriteItemsResponse> Perform(Context& context, const TransactWrite
   Result<engine::ItemWriter::Written> written = context.engine->writer().Write(actions, options);
   if (earlier) return Replay(request, plans, *earlier, fingerprint);
   if (!written) return written.error();
-  if (!written->all_applied) return WhyCanceled(plans, *std::move(written));
+  if (!written->all_applied) return WhyCanceled(context, plans, *std::move(written));
   return Answer(context, request, plans, *written);
 }
 

@@ -7,6 +7,7 @@
 #include "ops/operations.h"
 #include "ops/table_access.h"
 #include "ops/table_schema.h"
+#include "ops/throughput_settings.h"
 #include "ops/vector_schema.h"
 
 namespace holdfast::ops {
@@ -33,7 +34,8 @@ Status Validate(const UpdateTableRequest& request) {
   const auto& updates = request.global_secondary_index_updates;
   bool any = request.billing_mode || request.provisioned_throughput || request.table_class ||
              request.deletion_protection_enabled || request.stream_specification ||
-             request.sse_specification || (updates && !updates->empty()) ||
+             request.sse_specification || SaysAnything(request.on_demand_throughput) ||
+             SaysAnything(request.warm_throughput) || (updates && !updates->empty()) ||
              (request.vector_index_updates && !request.vector_index_updates->empty());
   if (!any) {
     return ValidationError(
@@ -114,6 +116,9 @@ Status ChangeBilling(const UpdateTableRequest& request, int64_t now_millis, Tabl
   if (request.provisioned_throughput) {
     HF_CHECK_OK(ChangeThroughput(*request.provisioned_throughput, now_millis, schema));
   }
+  SettingsOf settings{SettingsOf::When::kUpdate, mode};
+  HF_CHECK_OK(SetOnDemand(settings, request.on_demand_throughput, &schema->on_demand));
+  HF_CHECK_OK(SetWarm(settings, request.warm_throughput, schema->throughput, &schema->warm));
   if (!request.billing_mode || *request.billing_mode == schema->billing) return Ok{};
   schema->billing = *request.billing_mode;
   schema->billing_mode_given = true;
@@ -121,9 +126,11 @@ Status ChangeBilling(const UpdateTableRequest& request, int64_t now_millis, Tabl
     schema->on_demand_since_millis = now_millis;
     schema->throughput = {};
     for (IndexSchema& index : schema->indexes) index.throughput.reset();
-  } else if (schema->has_vector_indexes()) {
-    return CheckOnDemand(*schema);
+    return Ok{};
   }
+  schema->on_demand = {};
+  for (IndexSchema& index : schema->indexes) index.on_demand = {};
+  if (schema->has_vector_indexes()) return CheckOnDemand(*schema);
   return Ok{};
 }
 
@@ -196,7 +203,13 @@ Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRe
     schema->indexes.erase(index);
     return Ok{};
   }
+  SettingsOf settings{SettingsOf::When::kUpdate, schema->billing, &name};
+  HF_CHECK_OK(SetOnDemand(settings, update.update->on_demand_throughput, &index->on_demand));
+  HF_CHECK_OK(SetWarm(settings, update.update->warm_throughput,
+                      index->throughput.value_or(ProvisionedThroughput{}), &index->warm));
   if (!update.update->provisioned_throughput) {
+    if (SaysAnything(update.update->on_demand_throughput) || SaysAnything(update.update->warm_throughput))
+      return Ok{};
     return Invalid("ProvisionedThroughput must be specified for index: " + name);
   }
   if (schema->billing == BillingMode::kPayPerRequest) {
@@ -244,6 +257,10 @@ Status Edit(const UpdateTableRequest& request, bool delayed, int64_t now_millis,
       HF_CHECK_OK(ChangeIndex(update, request, schema));
     }
   }
+  for (const IndexSchema& index : schema->indexes) {
+    if (request.billing_mode == BillingMode::kProvisioned && index.is_global() && !index.throughput)
+      return Invalid("ProvisionedThroughput must be specified for index: " + index.name);
+  }
   if (request.vector_index_updates) {
     for (const VectorIndexUpdate& update : *request.vector_index_updates) {
       HF_CHECK_OK(ChangeVectorIndex(update, request, delayed, schema));
@@ -273,6 +290,19 @@ void ShowChanging(const UpdateTableRequest& request, TableDescription before, Ta
   if (!ChangesEncryptionOnly(request)) now->table_status = TableStatus::kUpdating;
   now->provisioned_throughput.read_capacity_units = before.provisioned_throughput.read_capacity_units;
   now->provisioned_throughput.write_capacity_units = before.provisioned_throughput.write_capacity_units;
+  // That a maximum is taken away is told once.
+  auto show_removed = [](std::optional<int64_t> given, std::optional<int64_t> OnDemandThroughput::*member,
+                         TableDescription* shown) {
+    if (given != -1) return;
+    if (!shown->on_demand_throughput) shown->on_demand_throughput.emplace();
+    (*shown->on_demand_throughput).*member = given;
+  };
+  if (request.on_demand_throughput) {
+    show_removed(request.on_demand_throughput->max_read_request_units,
+                 &OnDemandThroughput::max_read_request_units, now);
+    show_removed(request.on_demand_throughput->max_write_request_units,
+                 &OnDemandThroughput::max_write_request_units, now);
+  }
   auto show_deleting = [](const auto& updates, auto& indexes, auto* shown) {
     if (!updates || !indexes) return;
     for (const auto& update : *updates) {

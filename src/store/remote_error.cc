@@ -12,13 +12,17 @@ struct ErrorBody {
   std::optional<std::string> capital_message;  // some exceptions have it so
   std::optional<Item> item;
   std::optional<std::vector<CancellationReason>> reasons;
+  std::optional<std::vector<ThrottlingReason>> throttling_reasons;
+  std::optional<std::vector<ThrottlingReason>> small_throttling_reasons;  // some exceptions have them so
 
   static constexpr std::string_view kTypeName = "Error";
   static constexpr auto Fields() {
     using S = ErrorBody;
     return std::tuple(Field("__type", &S::type), Field("message", &S::message),
                       Field("Message", &S::capital_message), Field("Item", &S::item),
-                      Field("CancellationReasons", &S::reasons));
+                      Field("CancellationReasons", &S::reasons),
+                      Field("ThrottlingReasons", &S::throttling_reasons),
+                      Field("throttlingReasons", &S::small_throttling_reasons));
   }
 };
 
@@ -69,10 +73,12 @@ Error ReadError(const std::string& endpoint, int status, const std::string& body
     return Error(by_status == ErrorCode::kNotSupported ? ErrorCode::kValidation : by_status,
                  name + ": " + message);
   }
-  if (!read->item && !read->reasons) return Error(*code, std::move(message));
+  if (read->small_throttling_reasons) read->throttling_reasons = std::move(read->small_throttling_reasons);
+  if (!read->item && !read->reasons && !read->throttling_reasons) return Error(*code, std::move(message));
   auto detail = std::make_shared<ErrorDetail>();
   detail->item = std::move(read->item);
   if (read->reasons) detail->reasons = *std::move(read->reasons);
+  if (read->throttling_reasons) detail->throttling_reasons = *std::move(read->throttling_reasons);
   return Error(*code, std::move(message), std::move(detail));
 }
 

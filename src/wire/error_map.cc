@@ -66,6 +66,11 @@ ErrorAnswer RenderError(const Error& error) {
       answer.body.append(",\"CancellationReasons\":");
       json::Write(detail->reasons, &answer.body);
     }
+    if (!detail->throttling_reasons.empty()) {
+      bool provisioned = error.code() == ErrorCode::kProvisionedThroughputExceeded;
+      answer.body.append(provisioned ? ",\"ThrottlingReasons\":" : ",\"throttlingReasons\":");
+      json::Write(detail->throttling_reasons, &answer.body);
+    }
   }
   answer.body.append("}");
   return answer;

@@ -45,7 +45,7 @@ struct BatchGetItemRequest {
 
 struct BatchGetItemResponse {
   std::map<std::string, std::vector<Item>> responses;
-  std::map<std::string, KeysAndAttributes> unprocessed_keys;  // what did not fit into 16 MB
+  std::map<std::string, KeysAndAttributes> unprocessed_keys;  // beyond 16 MB, or the read capacity
   std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
 
   static constexpr std::string_view kTypeName = "BatchGetItemOutput";

@@ -51,7 +51,7 @@ struct BatchWriteItemRequest {
 
 struct BatchWriteItemResponse {
   std::map<std::string, std::vector<WriteRequest>>
-      unprocessed_items;  // always empty: a batch is written whole
+      unprocessed_items;  // for which there was no write capacity
   std::optional<std::map<std::string, std::vector<ItemCollectionMetrics>>> item_collection_metrics;
   std::optional<std::vector<ConsumedCapacity>> consumed_capacity;
 

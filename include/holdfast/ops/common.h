@@ -172,6 +172,18 @@ struct CancellationReason {
   }
 };
 
+// What was out of capacity: "TableWriteProvisionedThroughputExceeded" and the like, and its ARN.
+struct ThrottlingReason {
+  std::string reason;
+  std::string resource;
+
+  static constexpr std::string_view kTypeName = "ThrottlingReason";
+  static constexpr auto Fields() {
+    using S = ThrottlingReason;
+    return std::tuple(Field("reason", &S::reason), Field("resource", &S::resource));
+  }
+};
+
 // Why a model refused: one of the names in docs/models.md, the HTTP status that goes with it, and what a
 // program needs to know beyond the message.
 struct Refusal {
@@ -182,9 +194,10 @@ struct Refusal {
 
 // What Error::detail() points to. Lives as long as a copy of the error does.
 struct ErrorDetail {
-  std::optional<Item> item;                 // ConditionalCheckFailedException, when asked for
-  std::vector<CancellationReason> reasons;  // TransactionCanceledException, one per action
-  Refusal refusal;                          // kRefused
+  std::optional<Item> item;                          // ConditionalCheckFailedException, when asked for
+  std::vector<CancellationReason> reasons;           // TransactionCanceledException, one per action
+  std::vector<ThrottlingReason> throttling_reasons;  // of what a table or index has no capacity for
+  Refusal refusal;                                   // kRefused
 };
 
 }  // namespace holdfast

@@ -21,8 +21,11 @@ struct CreateTableRequest {
   // vector indexes, and of no others.
   std::vector<AttributeDefinition> attribute_definitions;
   std::optional<BillingMode> billing_mode;
-  // With BillingMode::kProvisioned, which is the default. Nothing is throttled by it.
+  // With BillingMode::kProvisioned, which is the default: more is answered by kProvisionedThroughputExceeded.
   std::optional<ProvisionedThroughput> provisioned_throughput;
+  // With BillingMode::kPayPerRequest: more is answered by kThrottling.
+  std::optional<OnDemandThroughput> on_demand_throughput;
+  std::optional<WarmThroughput> warm_throughput;
   std::optional<std::vector<LocalSecondaryIndex>> local_secondary_indexes;
   std::optional<std::vector<GlobalSecondaryIndex>> global_secondary_indexes;
   // With BillingMode::kPayPerRequest only; at most five.
@@ -47,9 +50,9 @@ struct CreateTableRequest {
         Field("SSESpecification", &S::sse_specification), Field("Tags", &S::tags),
         Field("TableClass", &S::table_class),
         Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
-        Field("VectorIndexes", &S::vector_indexes), Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"},
-        Refused{"ResourcePolicy"}, Refused{"GlobalTableSettingsReplicationMode"},
-        Refused{"GlobalTableSourceArn"});
+        Field("VectorIndexes", &S::vector_indexes), Field("OnDemandThroughput", &S::on_demand_throughput),
+        Field("WarmThroughput", &S::warm_throughput), Refused{"ResourcePolicy"},
+        Refused{"GlobalTableSettingsReplicationMode"}, Refused{"GlobalTableSourceArn"});
   }
 };
 

@@ -169,6 +169,34 @@ struct ProvisionedThroughput {
   friend bool operator==(const ProvisionedThroughput&, const ProvisionedThroughput&) = default;
 };
 
+// The most request units a second that are used on demand. Without a value: as many as are asked for. -1, in
+// UpdateTable, takes a maximum away.
+struct OnDemandThroughput {
+  std::optional<int64_t> max_read_request_units;
+  std::optional<int64_t> max_write_request_units;
+
+  static constexpr std::string_view kTypeName = "OnDemandThroughput";
+  static constexpr auto Fields() {
+    using S = OnDemandThroughput;
+    return std::tuple(Field("MaxReadRequestUnits", &S::max_read_request_units, {.is_long = true}),
+                      Field("MaxWriteRequestUnits", &S::max_write_request_units, {.is_long = true}));
+  }
+  friend bool operator==(const OnDemandThroughput&, const OnDemandThroughput&) = default;
+};
+
+// Units a second that a table is asked to be ready for. Described as given; it can only be raised.
+struct WarmThroughput {
+  std::optional<int64_t> read_units_per_second;
+  std::optional<int64_t> write_units_per_second;
+
+  static constexpr std::string_view kTypeName = "WarmThroughput";
+  static constexpr auto Fields() {
+    using S = WarmThroughput;
+    return std::tuple(Field("ReadUnitsPerSecond", &S::read_units_per_second, {.is_long = true}),
+                      Field("WriteUnitsPerSecond", &S::write_units_per_second, {.is_long = true}));
+  }
+};
+
 struct LocalSecondaryIndex {
   std::string index_name;
   std::vector<KeySchemaElement> key_schema;
@@ -190,6 +218,8 @@ struct GlobalSecondaryIndex {
   std::vector<KeySchemaElement> key_schema;  // up to four HASH elements, then up to four RANGE elements
   Projection projection;
   std::optional<ProvisionedThroughput> provisioned_throughput;
+  std::optional<OnDemandThroughput> on_demand_throughput;
+  std::optional<WarmThroughput> warm_throughput;
 
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndex";
   static constexpr auto Fields() {
@@ -199,7 +229,8 @@ struct GlobalSecondaryIndex {
                       Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
                       Field("Projection", &S::projection, {.required = true}),
                       Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"});
+                      Field("OnDemandThroughput", &S::on_demand_throughput),
+                      Field("WarmThroughput", &S::warm_throughput));
   }
 };
 
@@ -310,6 +341,32 @@ struct ProvisionedThroughputDescription {
   }
 };
 
+struct TableWarmThroughputDescription {
+  int64_t read_units_per_second = 0;
+  int64_t write_units_per_second = 0;
+  TableStatus status = TableStatus::kActive;
+
+  static constexpr std::string_view kTypeName = "TableWarmThroughputDescription";
+  static constexpr auto Fields() {
+    using S = TableWarmThroughputDescription;
+    return std::tuple(Field("ReadUnitsPerSecond", &S::read_units_per_second),
+                      Field("WriteUnitsPerSecond", &S::write_units_per_second), Field("Status", &S::status));
+  }
+};
+
+struct GlobalSecondaryIndexWarmThroughputDescription {
+  int64_t read_units_per_second = 0;
+  int64_t write_units_per_second = 0;
+  IndexStatus status = IndexStatus::kActive;
+
+  static constexpr std::string_view kTypeName = "GlobalSecondaryIndexWarmThroughputDescription";
+  static constexpr auto Fields() {
+    using S = GlobalSecondaryIndexWarmThroughputDescription;
+    return std::tuple(Field("ReadUnitsPerSecond", &S::read_units_per_second),
+                      Field("WriteUnitsPerSecond", &S::write_units_per_second), Field("Status", &S::status));
+  }
+};
+
 struct BillingModeSummary {
   BillingMode billing_mode = BillingMode::kPayPerRequest;
   std::optional<Timestamp> last_update_to_pay_per_request_date_time;
@@ -372,6 +429,8 @@ struct GlobalSecondaryIndexDescription {
   IndexStatus index_status = IndexStatus::kActive;
   std::optional<bool> backfilling;
   std::optional<ProvisionedThroughputDescription> provisioned_throughput;
+  std::optional<OnDemandThroughput> on_demand_throughput;
+  std::optional<GlobalSecondaryIndexWarmThroughputDescription> warm_throughput;
   int64_t index_size_bytes = 0;
   int64_t item_count = 0;
   std::string index_arn;
@@ -384,7 +443,8 @@ struct GlobalSecondaryIndexDescription {
                       Field("Backfilling", &S::backfilling),
                       Field("ProvisionedThroughput", &S::provisioned_throughput),
                       Field("IndexSizeBytes", &S::index_size_bytes), Field("ItemCount", &S::item_count),
-                      Field("IndexArn", &S::index_arn));
+                      Field("IndexArn", &S::index_arn), Field("OnDemandThroughput", &S::on_demand_throughput),
+                      Field("WarmThroughput", &S::warm_throughput));
   }
 };
 
@@ -449,6 +509,8 @@ struct TableDescription {
   std::optional<TableClassSummary> table_class_summary;
   bool deletion_protection_enabled = false;
   std::optional<SseDescription> sse_description;
+  std::optional<OnDemandThroughput> on_demand_throughput;
+  std::optional<TableWarmThroughputDescription> warm_throughput;
 
   static constexpr std::string_view kTypeName = "TableDescription";
   static constexpr auto Fields() {
@@ -468,7 +530,8 @@ struct TableDescription {
         Field("TableClassSummary", &S::table_class_summary),
         Field("RestoreSummary", &S::restore_summary),
         Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
-        Field("SSEDescription", &S::sse_description));
+        Field("SSEDescription", &S::sse_description),
+        Field("OnDemandThroughput", &S::on_demand_throughput), Field("WarmThroughput", &S::warm_throughput));
   }
 };
 

@@ -9,6 +9,8 @@ namespace holdfast {
 struct UpdateGlobalSecondaryIndexAction {
   std::string index_name;
   std::optional<ProvisionedThroughput> provisioned_throughput;
+  std::optional<OnDemandThroughput> on_demand_throughput;
+  std::optional<WarmThroughput> warm_throughput;
 
   static constexpr std::string_view kTypeName = "UpdateGlobalSecondaryIndexAction";
   static constexpr auto Fields() {
@@ -16,7 +18,8 @@ struct UpdateGlobalSecondaryIndexAction {
     return std::tuple(Field("IndexName", &S::index_name,
                             {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
                       Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"});
+                      Field("OnDemandThroughput", &S::on_demand_throughput),
+                      Field("WarmThroughput", &S::warm_throughput));
   }
 };
 
@@ -73,6 +76,8 @@ struct UpdateTableRequest {
   std::optional<std::vector<AttributeDefinition>> attribute_definitions;
   std::optional<BillingMode> billing_mode;
   std::optional<ProvisionedThroughput> provisioned_throughput;
+  std::optional<OnDemandThroughput> on_demand_throughput;
+  std::optional<WarmThroughput> warm_throughput;
   std::optional<std::vector<GlobalSecondaryIndexUpdate>> global_secondary_index_updates;
   std::optional<std::vector<VectorIndexUpdate>> vector_index_updates;
   std::optional<TableClass> table_class;
@@ -91,9 +96,9 @@ struct UpdateTableRequest {
                       Field("SSESpecification", &S::sse_specification), Field("TableClass", &S::table_class),
                       Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
                       Field("VectorIndexUpdates", &S::vector_index_updates), Refused{"ReplicaUpdates"},
-                      Refused{"OnDemandThroughput"}, Refused{"WarmThroughput"},
-                      Refused{"MultiRegionConsistency"}, Refused{"GlobalTableWitnessUpdates"},
-                      Refused{"GlobalTableSettingsReplicationMode"});
+                      Field("OnDemandThroughput", &S::on_demand_throughput),
+                      Field("WarmThroughput", &S::warm_throughput), Refused{"MultiRegionConsistency"},
+                      Refused{"GlobalTableWitnessUpdates"}, Refused{"GlobalTableSettingsReplicationMode"});
   }
 };
 

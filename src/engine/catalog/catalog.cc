@@ -52,8 +52,31 @@ void Table::Activate(SchemaPtr schema) {
     next->index_tallies.push_back(IndexTally(index.id));
     next->index_consumption.push_back(IndexConsumption(index.id));
   }
+  SetLimits(*next);
   base::MutexLock lock(&mu_);
   active_ = std::move(next);
+}
+
+void Table::SetLimits(const ActiveSchema& active) {
+  const TableSchema& schema = *active.schema;
+  bool provisioned = schema.billing == BillingMode::kProvisioned;
+  bool any = false;
+  auto set = [&](const std::optional<ProvisionedThroughput>& units, const OnDemandThroughput& maxima,
+                 Consumption* consumption) {
+    ProvisionedThroughput rates = provisioned
+                                      ? units.value_or(ProvisionedThroughput{})
+                                      : ProvisionedThroughput{maxima.max_read_request_units.value_or(0),
+                                                              maxima.max_write_request_units.value_or(0)};
+    consumption->reads.SetRate(rates.read_capacity_units);
+    consumption->writes.SetRate(rates.write_capacity_units);
+    any = any || rates != ProvisionedThroughput{};
+  };
+  set(schema.throughput, schema.on_demand, &consumption);
+  for (size_t i = 0; i < schema.indexes.size(); ++i) {
+    const IndexSchema& index = schema.indexes[i];
+    if (index.is_global()) set(index.throughput, index.on_demand, active.index_consumption[i]);
+  }
+  limited = any;
 }
 
 Tally* Table::IndexTally(ObjectId index) {

@@ -16,6 +16,7 @@
 
 #include "base/mutex.h"
 #include "engine/catalog/schema.h"
+#include "engine/catalog/throughput.h"
 #include "engine/index/live_vectors.h"
 #include "engine/index/maintainer.h"
 #include "engine/item/guard.h"
@@ -38,6 +39,22 @@ struct Tally {
 struct Consumption {
   std::atomic<uint64_t> read_halves{0};
   std::atomic<uint64_t> write_halves{0};
+  // Reads and writes that were not let in.
+  std::atomic<uint64_t> throttled_reads{0};
+  std::atomic<uint64_t> throttled_writes{0};
+  // How much there may be. A local index has no limits of its own: it uses its table's.
+  TokenBucket reads, writes;
+};
+
+// Requests that named a table, since the store was opened.
+struct RequestCounts {
+  std::atomic<uint64_t> answered{0};
+  std::atomic<uint64_t> total_micros{0};  // of those that were answered
+  std::atomic<uint64_t> user_errors{0};
+  std::atomic<uint64_t> system_errors{0};
+  std::atomic<uint64_t> failed_conditions{0};
+  std::atomic<uint64_t> conflicts{0};  // of transactions
+  std::atomic<uint64_t> expired_items{0};
 };
 
 // A schema in force, with what the write path needs of it made once.
@@ -72,8 +89,10 @@ class Table {
   std::atomic<bool> dropped{false};      // read under the gate
   std::atomic<int> watches{0};           // read under the gate: > 0 means changes are logged with both images
   std::atomic<bool> has_vectors{false};  // of the schema in force
+  std::atomic<bool> limited{false};  // likewise: the table, or a global index, has a throughput to keep to
   Tally tally;
   Consumption consumption;
+  RequestCounts requests;
   const std::shared_ptr<ItemGuard> guard;  // null: anything may be written
 
   // Of one index; made when the index first appears.
@@ -83,6 +102,9 @@ class Table {
   LiveVectorsPtr LiveIndex(ObjectId index) const;
 
  private:
+  // The rates of the buckets, as the schema has them.
+  void SetLimits(const ActiveSchema& active);
+
   const size_t vector_graph_min_;
   mutable base::Mutex mu_;
   std::shared_ptr<const ActiveSchema> active_ HF_GUARDED_BY(mu_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/limits.h"
 #include "engine/catalog/record.h"
 
 namespace holdfast::engine {
@@ -23,6 +24,13 @@ AttributeValue EncodeThroughput(const ProvisionedThroughput& throughput) {
       {{"read", throughput.read_capacity_units}, {"write", throughput.write_capacity_units}});
 }
 
+AttributeValue EncodeMaxima(const OnDemandThroughput& maxima) {
+  AttributeMap map;
+  if (maxima.max_read_request_units) map.emplace("read", *maxima.max_read_request_units);
+  if (maxima.max_write_request_units) map.emplace("write", *maxima.max_write_request_units);
+  return AttributeValue::Map(std::move(map));
+}
+
 class Record : public CatalogRecord {
  public:
   using CatalogRecord::CatalogRecord;
@@ -32,6 +40,15 @@ class Record : public CatalogRecord {
     if (value == nullptr) return std::nullopt;
     Record inner(*value);
     return ProvisionedThroughput{inner.Integer("read"), inner.Integer("write")};
+  }
+  OnDemandThroughput Maxima(std::string_view name) const {
+    const AttributeValue* value = Find(name);
+    if (value == nullptr) return {};
+    Record inner(*value);
+    OnDemandThroughput maxima;
+    if (int64_t reads = inner.Integer("read"); reads > 0) maxima.max_read_request_units = reads;
+    if (int64_t writes = inner.Integer("write"); writes > 0) maxima.max_write_request_units = writes;
+    return maxima;
   }
   std::vector<KeyAttribute> Keys(std::string_view name) const {
     std::vector<KeyAttribute> keys;
@@ -69,6 +86,10 @@ AttributeValue EncodeIndex(const IndexSchema& index) {
                    {"included", AttributeValue::List(std::move(included))},
                    {"status", NameOf(index.status)}};
   if (index.throughput) map.emplace("throughput", EncodeThroughput(*index.throughput));
+  if (index.is_global()) {
+    map.emplace("on_demand", EncodeMaxima(index.on_demand));
+    map.emplace("warm", EncodeThroughput(index.warm));
+  }
   if (index.vector) map.emplace("vector", EncodeVector(*index.vector));
   if (index.allocating) map.emplace("allocating", true);
   return AttributeValue::Map(std::move(map));
@@ -127,6 +148,8 @@ IndexSchema DecodeIndex(const AttributeValue& value) {
   }
   index.status = EnumNamed(record.Text("status"), IndexStatus::kActive);
   index.throughput = record.Throughput("throughput");
+  index.on_demand = record.Maxima("on_demand");
+  index.warm = record.Throughput("warm").value_or(ProvisionedThroughput{});
   if (const AttributeValue* vector = record.Find("vector")) index.vector = DecodeVector(*vector);
   index.allocating = record.Flag("allocating");
   return index;
@@ -198,6 +221,14 @@ void DeriveVector(const TableSchema& table, IndexSchema* index) {
   index->vector->settings = SettingsFromTags(table.tags, index->name).value_or(VectorSettings{});
 }
 
+// On DynamoDB a table is as warm as the most that was ever provisioned, or as any table on demand is.
+void WarmUp(BillingMode billing, const ProvisionedThroughput& units, ProvisionedThroughput* warm) {
+  constexpr ProvisionedThroughput kOnDemand{limits::kWarmReadUnits, limits::kWarmWriteUnits};
+  const ProvisionedThroughput& least = billing == BillingMode::kProvisioned ? units : kOnDemand;
+  warm->read_capacity_units = std::max(warm->read_capacity_units, least.read_capacity_units);
+  warm->write_capacity_units = std::max(warm->write_capacity_units, least.write_capacity_units);
+}
+
 }  // namespace
 
 Result<VectorSettings> SettingsFromTags(const std::vector<Tag>& tags, const std::string& index) {
@@ -267,7 +298,9 @@ void TableSchema::Settle() {
 }
 
 void TableSchema::Derive() {
+  WarmUp(billing, throughput, &warm);
   for (IndexSchema& index : indexes) {
+    if (index.is_global()) WarmUp(billing, index.throughput.value_or(ProvisionedThroughput{}), &index.warm);
     index.projected.clear();
     if (index.vector) DeriveVector(*this, &index);
     if (index.projection == ProjectionType::kAll) continue;
@@ -311,6 +344,8 @@ std::string EncodeSchema(const TableSchema& schema) {
                    {"throughput", EncodeThroughput(schema.throughput)},
                    {"throughput_increased", schema.throughput_increased_millis},
                    {"throughput_decreased", schema.throughput_decreased_millis},
+                   {"on_demand", EncodeMaxima(schema.on_demand)},
+                   {"warm", EncodeThroughput(schema.warm)},
                    {"class_changed", schema.table_class_millis},
                    {"protected", schema.deletion_protection},
                    {"tags", AttributeValue::List(std::move(tags))},
@@ -357,6 +392,8 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
   schema.throughput = record.Throughput("throughput").value_or(ProvisionedThroughput{});
   schema.throughput_increased_millis = record.Integer("throughput_increased");
   schema.throughput_decreased_millis = record.Integer("throughput_decreased");
+  schema.on_demand = record.Maxima("on_demand");
+  schema.warm = record.Throughput("warm").value_or(ProvisionedThroughput{});
   if (record.Find("class") != nullptr)
     schema.table_class = EnumNamed(record.Text("class"), TableClass::kStandard);
   schema.table_class_millis = record.Integer("class_changed");

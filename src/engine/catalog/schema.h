@@ -61,6 +61,8 @@ struct IndexSchema {
   std::vector<std::string> included;  // NonKeyAttributes as given, for kInclude
   IndexStatus status = IndexStatus::kActive;
   std::optional<ProvisionedThroughput> throughput;
+  OnDemandThroughput on_demand;
+  ProvisionedThroughput warm;          // as of TableSchema
   std::optional<VectorSchema> vector;  // of kVector
   bool allocating = false;             // kVector: created, not yet being filled
 
@@ -112,6 +114,9 @@ struct TableSchema {
   ProvisionedThroughput throughput;
   int64_t throughput_increased_millis = 0;
   int64_t throughput_decreased_millis = 0;
+  OnDemandThroughput on_demand;  // the most it may use while it is on demand
+  // Units a second that it is said to be ready for: never less than they were.
+  ProvisionedThroughput warm;
   std::optional<TableClass> table_class;
   int64_t table_class_millis = 0;
   bool deletion_protection = false;

@@ -1,15 +1,7 @@
-#include "base/limits.h"
+#include "engine/catalog/throughput.h"
 #include "engine/index/maintainer.h"
 
 namespace holdfast::engine {
-namespace {
-
-double WriteUnits(size_t size) {
-  return static_cast<double>((std::max<size_t>(size, 1) + limits::kWriteUnitBytes - 1) /
-                             limits::kWriteUnitBytes);
-}
-
-}  // namespace
 
 std::optional<IndexEntry> MakeIndexEntry(const TableSchema& table, const IndexSchema& index,
                                          const StoredItem& item) {

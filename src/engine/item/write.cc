@@ -68,6 +68,9 @@ class ItemWriter::Run {
     HF_CHECK_OK(writer_->committer_->CheckWritable());
     HF_CHECK_OK(gates_.Enter(actions_, options_.wait));
     HF_CHECK_OK(GiveWay());
+    written_.outcomes.resize(actions_.size());
+    bool limited = options_.throttles && IsLimited();
+    if (limited && !AdmitTables()) return std::move(written_);
     written_.conflict = LockKeys();
     if (written_.conflict != KeyLocks::kAll) {
       if (options_.wait == storage::Wait::kNever)
@@ -78,6 +81,7 @@ class ItemWriter::Run {
     if (options_.under_lock) HF_CHECK_OK(options_.under_lock(nullptr, nullptr));
     HF_CHECK_OK(Decide());
     if (!written_.all_applied) return std::move(written_);
+    if (limited && !Admit()) return std::move(written_);
     HF_CHECK_OK(Commit());
     for (const auto& [guard, objection] : overruled_) guard->Overrule(objection);
     return std::move(written_);
@@ -99,6 +103,74 @@ class ItemWriter::Run {
     return Ok{};
   }
 
+  bool IsLimited() const {
+    return std::any_of(actions_.begin(), actions_.end(), [](const WriteAction& action) {
+      return action.table->limited.load(std::memory_order_relaxed);
+    });
+  }
+
+  void Throttle(size_t i, const IndexSchema* index) {
+    WriteOutcome& outcome = written_.outcomes[i];
+    outcome.throttled = Throttled{index};
+    outcome.kind = Change::Kind::kNone;
+    outcome.now_size = 0;
+    if (options_.atomicity == Atomicity::kAll) written_.all_applied = false;
+  }
+  // Whether anything is left to do.
+  bool AnyAdmitted() const {
+    return written_.all_applied &&
+           std::any_of(written_.outcomes.begin(), written_.outcomes.end(),
+                       [](const WriteOutcome& outcome) { return !outcome.throttled; });
+  }
+
+  // Before anything is read: who writes to a table without capacity learns nothing of what it holds.
+  bool AdmitTables() {
+    Admission admission(writer_->clock_->NowMillis());
+    for (size_t i = 0; i < actions_.size(); ++i) {
+      if (admission.HasRoom(&actions_[i].table->consumption.writes)) continue;
+      written_.outcomes[i].schema = actions_[i].table->schema();
+      Throttle(i, nullptr);
+    }
+    return AnyAdmitted();
+  }
+
+  // Once it is known what each action costs, and which indexes it touches. An action takes nothing from an
+  // index that it leaves as it is, however little there is.
+  bool Admit() {
+    Admission admission(writer_->clock_->NowMillis());
+    std::unique_ptr<storage::Batch> scratch = writer_->kv_->NewBatch();
+    for (size_t i = 0; i < actions_.size(); ++i) {
+      if (written_.outcomes[i].throttled) continue;
+      TokenBucket* bucket = &actions_[i].table->consumption.writes;
+      if (!admission.HasRoom(bucket)) {
+        Throttle(i, nullptr);
+        continue;
+      }
+      AdmitIndexes(i, &admission, scratch.get());
+      if (written_.outcomes[i].throttled) continue;
+      const WriteOutcome& outcome = written_.outcomes[i];
+      double factor = options_.atomicity == Atomicity::kAll ? 2 : 1;
+      admission.Plan(bucket, factor * WriteUnits(std::max(outcome.old_billed, outcome.now_billed)));
+    }
+    return AnyAdmitted();
+  }
+
+  void AdmitIndexes(size_t i, Admission* admission, storage::Batch* scratch) {
+    if (!Writes(i)) return;
+    const ActiveSchema& active = *actives_[i];
+    Images images(written_.outcomes[i]);
+    for (size_t k = 0; k < active.indexes.size(); ++k) {
+      TokenBucket* bucket = &active.index_consumption[k]->writes;
+      if (!bucket->limited()) continue;
+      bool has_room = admission->HasRoom(bucket);
+      if (has_room && actions_.size() == 1) continue;  // nobody comes after it
+      MaintainerEffect effect = active.indexes[k]->Update(ChangeOf(i, images, Stamp{}), scratch);
+      if (!effect.touched) continue;
+      if (!has_room) return Throttle(i, &active.schema->indexes[k]);
+      admission->Plan(bucket, effect.write_units);
+    }
+  }
+
   size_t LockKeys() {
     std::vector<ByteView> keys;
     keys.reserve(actions_.size() + 1);
@@ -108,11 +180,11 @@ class ItemWriter::Run {
   }
 
   Status Decide() {
-    written_.outcomes.resize(actions_.size());
     actives_.reserve(actions_.size());
     for (size_t i = 0; i < actions_.size(); ++i) {
       bool same_table = i > 0 && actions_[i].table == actions_[i - 1].table;
       actives_.push_back(same_table ? actives_.back() : actions_[i].table->active());
+      if (written_.outcomes[i].throttled) continue;
       HF_CHECK_OK(DecideOne(actions_[i], &written_.outcomes[i]));
       // DynamoDB goes on past a failed condition, but a request that does not fit its item ends the
       // evaluation.
@@ -148,6 +220,7 @@ class ItemWriter::Run {
       outcome->old_size = item.size;
       stored.erase(0, stored.size() - item.flat.size());
       outcome->old = Item::FromFlat(std::move(stored));
+      outcome->old_billed = Billed(*actives_.back(), *outcome->old, outcome->old_size);
       old.emplace(*outcome->old);
     }
     Result<Change> change = action.mutation->Apply(old ? &*old : nullptr);
@@ -163,6 +236,7 @@ class ItemWriter::Run {
     outcome->now_size = value::ItemSize(value::MapView(outcome->now));
     HF_ASSERT(outcome->now_size <=
               limits::kItemSizeBytesMax);  // mutations refuse larger ones in their own words
+    outcome->now_billed = Billed(*actives_.back(), outcome->now, outcome->now_size);
     // The same bytes again: nothing to write, nothing to tell anyone.
     if (outcome->old && *outcome->old == outcome->now) outcome->kind = Change::Kind::kNone;
     return Ok{};
@@ -236,8 +310,6 @@ class ItemWriter::Run {
     bool puts = outcome.kind == Change::Kind::kPut;
     effects_.emplace_back();
     outcome.index_units.assign(active.indexes.size(), -1);
-    if (outcome.old) outcome.old_billed = Billed(active, *outcome.old, outcome.old_size);
-    if (outcome.now_size > 0) outcome.now_billed = Billed(active, outcome.now, outcome.now_size);
     if (!Writes(i)) return;
 
     BeforeAndAfter images(outcome);

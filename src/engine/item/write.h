@@ -34,6 +34,11 @@ enum class Atomicity : uint8_t {
   kAll,   // a transaction: one that fails its condition stops all
 };
 
+// Who had no capacity for a write: a global index of the table, or the table itself.
+struct Throttled {
+  const IndexSchema* index = nullptr;  // owned by the outcome's schema; null: the table
+};
+
 // What became of one action.
 struct WriteOutcome {
   Change::Kind kind = Change::Kind::kNone;
@@ -48,12 +53,17 @@ struct WriteOutcome {
   std::vector<double> index_units;
   SchemaPtr schema;
   std::optional<Error> error;  // kAll: the mutation's own error
+  // It was not carried out, and neither was a transaction that it is part of.
+  std::optional<Throttled> throttled;
 };
 
 struct WriteOptions {
   Atomicity atomicity = Atomicity::kEach;
   storage::Wait wait = storage::Wait::kMayBlock;
   bool by_ttl = false;
+  // A client's: it keeps to the write throughput of its tables and their global indexes. What it costs is
+  // charged by whoever asked for it.
+  bool throttles = false;
   struct ExtraDelete {
     storage::Space space;
     std::string key;
@@ -74,8 +84,8 @@ struct WriteOptions {
 
 class ItemWriter {
  public:
-  ItemWriter(storage::Kv* kv, Committer* committer, KeyLocks* locks)
-      : kv_(kv), committer_(committer), locks_(locks) {}
+  ItemWriter(storage::Kv* kv, Committer* committer, KeyLocks* locks, const base::Clock* clock)
+      : kv_(kv), committer_(committer), locks_(locks), clock_(clock) {}
 
   struct Written {
     std::vector<WriteOutcome> outcomes;  // one per action
@@ -96,6 +106,7 @@ class ItemWriter {
   storage::Kv* const kv_;
   Committer* const committer_;
   KeyLocks* const locks_;
+  const base::Clock* const clock_;
   std::atomic<uint64_t> written_items_{0};
 };
 

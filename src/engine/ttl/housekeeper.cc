@@ -129,7 +129,9 @@ Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds) {
       return written.error();
     }
     for (const WriteOutcome& outcome : written->outcomes) {
-      if (outcome.kind == Change::Kind::kDelete) expired_items_.fetch_add(1);
+      if (outcome.kind != Change::Kind::kDelete) continue;
+      expired_items_.fetch_add(1);
+      table->requests.expired_items.fetch_add(1, std::memory_order_relaxed);
     }
     swept += actions.size();
   }
