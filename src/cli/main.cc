@@ -13,6 +13,7 @@
 #include "cli/run.h"
 #include "cli/search.h"
 #include "cli/serve.h"
+#include "cli/template_command.h"
 #include "cli/token.h"
 #include "cli/verify.h"
 #include "cli/version.h"
@@ -202,6 +203,7 @@ int Main(int argc, char** argv) {
   AddJobCommands(app.get_subcommand("model"), &run);
   AddEntityCommands(&app, &run);
   AddRunCommand(&app, &run);
+  AddTemplateCommands(&app, &run);
   AddDemoCommand(&app, &run);
   AddKeyCommands(&app, &run);
   AddTokenCommand(&app, &run);
