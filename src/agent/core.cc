@@ -65,7 +65,7 @@ Core::Core(Store* store, RuntimeOptions options, const base::Log* log)
       random_(options_.seed != 0 ? base::Random(options_.seed).Next() : base::Random().Next()),
       node_(random_.Uuid()),
       caller_(std::make_unique<WebhookCaller>(options_.webhook_hosts, options_.webhook_secret)),
-      own_loop_(options_.loop == nullptr ? std::make_unique<ThreadLoop>(store) : nullptr),
+      own_loop_(options_.loop == nullptr ? std::make_unique<ThreadLoop>(store, options_.clock) : nullptr),
       loop_(options_.loop == nullptr ? own_loop_.get() : options_.loop),
       alive_(std::make_shared<bool>(true)),
       started_at_(loop_->NowMillis()) {}

@@ -9,8 +9,11 @@
 
 namespace holdfast::agent {
 
-ThreadLoop::ThreadLoop(Store* store)
-    : store_(store), calling_([this] { RunCalls(); }), thread_([this] { Run(); }) {}
+ThreadLoop::ThreadLoop(Store* store, const base::Clock* clock)
+    : store_(store),
+      clock_(clock == nullptr ? &system_clock_ : clock),
+      calling_([this] { RunCalls(); }),
+      thread_([this] { Run(); }) {}
 
 ThreadLoop::~ThreadLoop() {
   {
@@ -122,6 +125,7 @@ void ThreadLoop::Run() {
         int64_t micros = std::chrono::duration_cast<std::chrono::microseconds>(
                              std::chrono::system_clock::now().time_since_epoch())
                              .count();
+        micros += (clock_->NowMillis() - system_clock_.NowMillis()) * 1000;
         int64_t wait_micros = kLookMillis * 1000;
         if (next < micros / 1000 + kLookMillis) wait_micros = next * 1000 - micros;
         waiting_ = true;

@@ -36,11 +36,13 @@ class Loop {
 // nothing is gained by handing over: then the loop calls the store, and syncs, itself.
 class ThreadLoop final : public Loop {
  public:
-  explicit ThreadLoop(Store* store);
+  // `clock` must outlive it; null: the system's. Where another is set forward, what has become due is done
+  // within a second.
+  explicit ThreadLoop(Store* store, const base::Clock* clock = nullptr);
   ~ThreadLoop() override;
   void Post(std::function<void()> task) override;
   void At(int64_t millis, std::function<void()> task) override;
-  int64_t NowMillis() const override { return clock_.NowMillis(); }
+  int64_t NowMillis() const override { return clock_->NowMillis(); }
   void Call(std::function<void()> call) override;
   void RunUntil(const std::function<bool()>& holds) override;
 
@@ -56,7 +58,8 @@ class ThreadLoop final : public Loop {
   void Do(const Tasks& tasks, Tasks ThreadLoop::*queue, size_t* left);
 
   Store* const store_;
-  const base::SystemClock clock_;
+  const base::SystemClock system_clock_;
+  const base::Clock* const clock_;
   std::multimap<int64_t, std::function<void()>> timed_;  // of the loop's thread
 
   base::Mutex mu_;

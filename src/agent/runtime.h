@@ -56,7 +56,9 @@ struct RuntimeOptions {
   std::string webhook_secret;                // signs their bodies, unless empty
   int64_t retention_millis = 0;              // older rows are removed; 0: never
   int64_t retain_every_millis = 86'400'000;  // how often they are looked for
-  // For tests: null is the system's.
+  // What timers go by; null: the system's.
+  const base::Clock* clock = nullptr;
+  // For tests: null is one of its own, on `clock`.
   Loop* loop = nullptr;
   uint64_t seed = 0;  // of pauses and ids; 0: from the operating system
 };

@@ -115,6 +115,12 @@ Status CheckServeConfig(const ServeConfig& config) {
   if (config.store_kind == "dynamodb" && config.store.encrypt) {
     return bad("--encrypt is for a store of this server's own, not with --store dynamodb");
   }
+  if (config.dev &&
+      (config.store_kind == "dynamodb" || config.auth != "none" || !IsLoopbackAddress(config.http.address))) {
+    return bad(
+        "--dev lets everybody who can reach the server empty its store: it goes with a loopback --address, "
+        "--auth none and a store of the server's own");
+  }
   HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");

@@ -29,6 +29,7 @@ struct ServeConfig {
   int worker_threads = 4;
   bool compact_at_start = false;
   bool insecure = false;
+  bool dev = false;  // /_holdfast/: clock, sweep, reset, snapshots
   std::string auth = "none";
   std::string credentials_file;
   std::string log_level = "info";

@@ -13,6 +13,7 @@
 #include "cli/run.h"
 #include "cli/search.h"
 #include "cli/serve.h"
+#include "cli/template_command.h"
 #include "cli/token.h"
 #include "cli/verify.h"
 #include "cli/version.h"
@@ -94,6 +95,10 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
   serve->add_flag("--insecure", config->insecure, "Listen beyond loopback without authentication");
   serve->add_option("--tls-cert", config->http.tls_certificate, "Certificate chain (PEM): serve HTTPS");
   serve->add_option("--tls-key", config->http.tls_key, "Its private key (PEM)");
+  serve->add_flag(
+      "--dev", config->dev,
+      "For tests: set the clock, sweep, empty the store and return to states of it under /_holdfast/ "
+      "(docs/testing.md); and --cors");
   serve->add_flag("--cors", config->protocol.cors, "Answer cross-origin requests of browsers");
   serve->add_option("--allow-host", config->protocol.hosts, "A name besides localhost under which to answer")
       ->take_all();
@@ -206,6 +211,7 @@ int Main(int argc, char** argv) {
   AddJobCommands(app.get_subcommand("model"), &run);
   AddEntityCommands(&app, &run);
   AddRunCommand(&app, &run);
+  AddTemplateCommands(&app, &run);
   AddDemoCommand(&app, &run);
   AddKeyCommands(&app, &run);
   AddTokenCommand(&app, &run);

@@ -30,18 +30,6 @@ Result<ModelPtr> LoadOne(const std::string& file, ModelFlags flags) {
 
 // --- tables ---
 
-Node NodeOf(const TableReport& report) {
-  return Node::Map()
-      .Set("table", report.table)
-      .Set("status", report.status)
-      .Set("details", Node::List(report.details));
-}
-
-void Print(const TableReport& report) {
-  cli::Print(report.table + ": " + report.status);
-  for (const std::string& detail : report.details) cli::Print("  " + detail);
-}
-
 bool IsSound(const TableReport& report) {
   return report.status != "missing" && report.status != "drifted";
 }

@@ -179,6 +179,18 @@ Node NodeOf(const std::vector<ModelWarning>& warnings) {
   return list;
 }
 
+Node NodeOf(const TableReport& report) {
+  return Node::Map()
+      .Set("table", report.table)
+      .Set("status", report.status)
+      .Set("details", Node::List(report.details));
+}
+
+void Print(const TableReport& report) {
+  Print(report.table + ": " + report.status);
+  for (const std::string& detail : report.details) Print("  " + detail);
+}
+
 void PrintWarnings(const std::vector<ModelWarning>& warnings) {
   for (const ModelWarning& warning : warnings)
     std::fprintf(stderr, "warning: %s: %s\n", warning.path.c_str(), warning.message.c_str());

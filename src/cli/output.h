@@ -45,6 +45,9 @@ void PrintFields(const Item& item);
 
 Node NodeOf(const Item& item);
 Node NodeOf(const std::vector<ModelWarning>& warnings);
+// What became of a table, or would.
+Node NodeOf(const TableReport& report);
+void Print(const TableReport& report);
 // Warnings go to stderr, so that they do not mix with results.
 void PrintWarnings(const std::vector<ModelWarning>& warnings);
 

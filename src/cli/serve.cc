@@ -7,6 +7,7 @@
 #include "apps/chores.h"
 #include "apps/system_agents.h"
 #include "auth/issuer.h"
+#include "base/adjustable_clock.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/demo.h"
@@ -19,6 +20,7 @@
 #include "model/guard.h"
 #include "store/embedded_store.h"
 #include "wire/agents.h"
+#include "wire/dev_tools.h"
 #include "wire/dynamodb_protocol.h"
 #include "wire/front.h"
 #include "wire/http_server.h"
@@ -80,7 +82,9 @@ struct Data {
   std::unique_ptr<Store> store;
 };
 
-Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& models, const base::Log& log) {
+// `clock`: null for the system's; so below.
+Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& models,
+                      const base::Clock* clock, const base::Log& log) {
   Data data;
   if (config.store_kind == "dynamodb") {
     RemoteOptions remote;
@@ -91,6 +95,7 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
   }
   engine::EngineOptions options;
   options.options = config.store;
+  options.clock = clock;
   options.log = &log;
   for (const ModelPtr& model : models) HF_CHECK_OK(model::AddGuards(model, &log, &options.guards));
   HF_TRY(data.engine, engine::Engine::Open(options));
@@ -121,7 +126,7 @@ struct Surface {
 };
 
 Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::vector<ModelPtr>& models,
-                            apps::OpenAgents agents, const base::Log& log) {
+                            apps::OpenAgents agents, const base::Clock* clock, const base::Log& log) {
   Surface surface;
   surface.pool = std::make_unique<wire::WorkerPool>(kRestThreads, /*queue_max=*/10'000);
   surface.expiry = std::make_unique<wire::Expiry>();
@@ -137,6 +142,7 @@ Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::
     options.master_keys = std::make_shared<const MasterKeys>(std::move(keys));
   }
   options.embedder = config.models.embedder;
+  if (clock != nullptr) options.now_millis = [clock] { return clock->NowMillis(); };
   options.commands = apps::ShippedCommands(
       [sockets = surface.sockets.get()](const std::string& connection, const Emitted& message) {
         return sockets->Send(connection, message);
@@ -208,6 +214,7 @@ int Serve(const ServeConfig& given) {
     config.protocol.credentials = *std::move(credentials);
   }
   if (config.insecure) config.protocol.hosts.emplace_back("*");
+  config.protocol.cors = config.protocol.cors || config.dev;
   config.protocol.body_bytes_max = config.http.body_bytes_max;
 
   // Every thread inherits the mask, so that the signals wait for sigwait below.
@@ -221,14 +228,17 @@ int Serve(const ServeConfig& given) {
   base::Log log(LevelNamed(config.log_level));
   auto models = LoadServedModels(config.models, log);
   if (!models) return Fail(models.error());
-  auto data = OpenData(config, *models, log);
+  base::AdjustableClock dev_clock;
+  base::AdjustableClock* clock = config.dev ? &dev_clock : nullptr;
+  auto data = OpenData(config, *models, clock, log);
   if (!data) return Fail(data.error());
   auto runtime_options = RuntimeOptionsOf(config.agents, /*shared=*/config.store_kind == "dynamodb");
   if (!runtime_options) return Fail(runtime_options.error());
+  runtime_options->clock = clock;
   AgentRuntime runtime(data->store.get(), *runtime_options, config.agents.echo_millis, &log);
   apps::OpenAgents open_agents;
   if (config.agents.on) open_agents = [&runtime] { return runtime.Get(); };
-  auto surface = OpenSurface(config, data->store.get(), *models, open_agents, log);
+  auto surface = OpenSurface(config, data->store.get(), *models, open_agents, clock, log);
   if (!surface) return Fail(surface.error());
   if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log);
       !ready)
@@ -246,6 +256,7 @@ int Serve(const ServeConfig& given) {
     runtime.Resume();
     config.protocol.more_metrics = [&runtime] { return runtime.Metrics(); };
     apps::SystemAgentsOptions system;
+    system.clock = clock;
     system.choice_millis = config.trip_choice_minutes * 60'000;
     system.emit = [sockets = surface->sockets.get()](const model::Model& model,
                                                      const std::vector<Emitted>& emitted) {
@@ -262,7 +273,9 @@ int Serve(const ServeConfig& given) {
   wire::Rest rest(
       RestOptionsOf(config, *models, *surface, tokens->get(), config.agents.on ? &agents : nullptr),
       surface->pool.get(), &protocol.metrics(), &log);
-  wire::Front front(&protocol, &rest);
+  std::unique_ptr<wire::DevTools> dev;
+  if (config.dev) dev = std::make_unique<wire::DevTools>(engine, clock, pool.get(), &log);
+  wire::Front front(&protocol, &rest, dev.get());
   auto server = wire::HttpServer::Start(config.http, &front, &log);
   if (!server) return Fail(server.error());
   auto tell = [&surface](const model::Model& model, const std::vector<Emitted>& emitted) {
@@ -291,6 +304,7 @@ int Serve(const ServeConfig& given) {
   if (!durable) HF_LOG(log, kError, "the last writes are not durable", {"error", durable.error().ToString()});
   server->reset();
   *surface = {};
+  dev.reset();  // lets go of its snapshots
   data->store.reset();
   data->engine.reset();
   HF_LOG(log, kInfo, "stopped");

@@ -107,10 +107,10 @@ void AddStoreFlags(CLI::App* app, StoreFlags* flags) {
   CLI::Option* data = app->add_option("--data", flags->data, "Directory of the store, opened in this process")
                           ->type_name("DIR")
                           ->default_str(kDefaultData);
-  CLI::Option* endpoint =
-      app->add_option("--endpoint", flags->endpoint, "URL of a running holdfast, or of any DynamoDB")
-          ->type_name("URL")
-          ->excludes(data);
+  CLI::Option* endpoint = app->add_option("--endpoint,--endpoint-url", flags->endpoint,
+                                          "URL of a running holdfast, or of any DynamoDB")
+                              ->type_name("URL")
+                              ->excludes(data);
   app->add_option("--region", flags->region, "Region of the endpoint")->needs(endpoint);
   app->add_option("--profile", flags->profile, "Profile that has the credentials, as for AWS's own tools")
       ->needs(endpoint);

@@ -1,144 +1,14 @@
 // Tables: made as the model says, or compared with it.
 
 #include <algorithm>
-#include <chrono>
-#include <set>
-#include <thread>
 
 #include "model/idempotency.h"
+#include "model/live_table.h"
 #include "model/runtime.h"
+#include "model/table_requests.h"
 
 namespace holdfast::model {
 namespace {
-
-constexpr int64_t kReadyMillisMax = 10 * 60 * 1000;
-
-std::string KeysText(const std::vector<KeyAttribute>& hash, const std::vector<KeyAttribute>& range) {
-  std::string text;
-  for (const KeyAttribute& attribute : hash)
-    text += (text.empty() ? "" : " + ") + attribute.name + ":" + attribute.type;
-  for (const KeyAttribute& attribute : range) text += " / " + attribute.name + ":" + attribute.type;
-  return text;
-}
-
-std::vector<KeySchemaElement> KeySchemaOf(const std::vector<KeyAttribute>& hash,
-                                          const std::vector<KeyAttribute>& range) {
-  std::vector<KeySchemaElement> schema;
-  for (const KeyAttribute& attribute : hash) schema.push_back({attribute.name, KeyType::kHash});
-  for (const KeyAttribute& attribute : range) schema.push_back({attribute.name, KeyType::kRange});
-  return schema;
-}
-
-std::vector<KeyAttribute> HashOf(const Table& table) {
-  return {table.key[0]};
-}
-std::vector<KeyAttribute> RangeOf(const Table& table) {
-  return {table.key.begin() + 1, table.key.end()};
-}
-
-ScalarAttributeType TypeOf(char type) {
-  return type == 'N'   ? ScalarAttributeType::kNumber
-         : type == 'B' ? ScalarAttributeType::kBinary
-                       : ScalarAttributeType::kString;
-}
-
-// One definition per attribute that any key names.
-class Definitions {
- public:
-  void Add(const std::vector<KeyAttribute>& attributes) {
-    for (const KeyAttribute& attribute : attributes) {
-      if (seen_.insert(attribute.name).second) list.push_back({attribute.name, TypeOf(attribute.type)});
-    }
-  }
-  std::vector<AttributeDefinition> list;
-
- private:
-  std::set<std::string> seen_;
-};
-
-Projection ProjectionOf(const Index& index) {
-  Projection projection;
-  projection.projection_type = index.projection == "ALL"         ? ProjectionType::kAll
-                               : index.projection == "KEYS_ONLY" ? ProjectionType::kKeysOnly
-                                                                 : ProjectionType::kInclude;
-  if (!index.include.empty()) projection.non_key_attributes = index.include;
-  return projection;
-}
-
-GlobalSecondaryIndex IndexRequest(const Index& index) {
-  GlobalSecondaryIndex request;
-  request.index_name = index.name;
-  request.key_schema = KeySchemaOf(index.hash, index.range);
-  request.projection = ProjectionOf(index);
-  return request;
-}
-
-holdfast::VectorIndex VectorIndexRequest(const VectorIndex& index) {
-  holdfast::VectorIndex request;
-  request.index_name = index.name;
-  request.vector_attribute.attribute_name = index.attribute;
-  request.dimensions = index.dimensions;
-  request.distance_function = index.distance == "EUCLIDEAN"     ? DistanceFunction::kEuclidean
-                              : index.distance == "DOT_PRODUCT" ? DistanceFunction::kDotProduct
-                                                                : DistanceFunction::kCosine;
-  request.projection.projection_type = ProjectionType::kAll;
-  std::vector<SearchSchemaElement> schema;
-  for (const KeyAttribute& filter : index.filters)
-    schema.push_back({filter.name, SearchSchemaElementType::kInlineFilter});
-  if (!schema.empty()) request.search_schema = std::move(schema);
-  return request;
-}
-
-// The settings that only this database has, by tag; other stores ignore it.
-std::optional<Tag> SettingsOf(const VectorIndex& index) {
-  std::string text;
-  if (index.m) text += "m=" + std::to_string(*index.m);
-  if (index.ef_construction)
-    text +=
-        (text.empty() ? "" : " ") + std::string("ef_construction=") + std::to_string(*index.ef_construction);
-  if (text.empty()) return std::nullopt;
-  return Tag{"holdfast:vector:" + index.name, text};
-}
-
-CreateTableRequest CreateRequest(const Table& table) {
-  CreateTableRequest request;
-  request.table_name = table.name;
-  request.billing_mode = BillingMode::kPayPerRequest;
-  request.key_schema = KeySchemaOf(HashOf(table), RangeOf(table));
-  Definitions definitions;
-  definitions.Add(table.key);
-  std::vector<Tag> tags;
-  for (const auto& [name, value] : table.tags) tags.push_back({name, value});
-  for (const Index& index : table.indexes) {
-    definitions.Add(index.hash);
-    definitions.Add(index.range);
-    if (!request.global_secondary_indexes) request.global_secondary_indexes.emplace();
-    request.global_secondary_indexes->push_back(IndexRequest(index));
-  }
-  for (const VectorIndex& index : table.vector_indexes) {
-    definitions.Add(index.filters);
-    if (!request.vector_indexes) request.vector_indexes.emplace();
-    request.vector_indexes->push_back(VectorIndexRequest(index));
-    if (auto settings = SettingsOf(index)) tags.push_back(*settings);
-  }
-  request.attribute_definitions = std::move(definitions.list);
-  if (!tags.empty()) request.tags = std::move(tags);
-  return request;
-}
-
-std::string SchemaText(const std::vector<KeySchemaElement>& schema,
-                       const std::vector<AttributeDefinition>& definitions) {
-  std::vector<KeyAttribute> hash;
-  std::vector<KeyAttribute> range;
-  for (const KeySchemaElement& element : schema) {
-    char type = 'S';
-    for (const AttributeDefinition& definition : definitions) {
-      if (definition.attribute_name == element.attribute_name) type = NameOf(definition.attribute_type)[0];
-    }
-    (element.key_type == KeyType::kHash ? hash : range).push_back({element.attribute_name, type});
-  }
-  return KeysText(hash, range);
-}
 
 // What a live table lacks or has otherwise. Indexes that only the live table has are no drift: others may
 // need them.
@@ -207,16 +77,6 @@ std::vector<std::string> Lines(const Difference& difference, const Table& table)
   return lines;
 }
 
-bool IsReady(const TableDescription& table) {
-  bool ready = table.table_status == TableStatus::kActive;
-  for (const auto& index :
-       table.global_secondary_indexes.value_or(std::vector<GlobalSecondaryIndexDescription>()))
-    ready = ready && index.index_status == IndexStatus::kActive;
-  for (const auto& index : table.vector_indexes.value_or(std::vector<VectorIndexDescription>()))
-    ready = ready && index.index_status == IndexStatus::kActive;
-  return ready;
-}
-
 }  // namespace
 
 // --- one table on one store ---
@@ -227,7 +87,7 @@ class Applying {
 
   Result<TableReport> Compare() {
     TableReport report{table_.name, "as it should be", {}};
-    HF_TRY(std::optional<TableDescription> live, Describe());
+    HF_TRY(std::optional<TableDescription> live, DescribeLive(&store_, table_.name));
     if (!live) {
       report.status = "missing";
       return report;
@@ -242,11 +102,11 @@ class Applying {
 
   Result<TableReport> Apply() {
     TableReport report{table_.name, "as it should be", {}};
-    HF_TRY(std::optional<TableDescription> live, Describe());
+    HF_TRY(std::optional<TableDescription> live, DescribeLive(&store_, table_.name));
     if (!live) {
       HF_CHECK_OK(Done(store_.Run(CreateRequest(table_))));
       report.status = "created";
-      HF_TRY(live, WaitUntilReady());
+      HF_TRY(live, WaitUntilReady(&store_, table_.name));
     }
     HF_TRY(Difference difference, DifferenceFrom(*live));
     if (!difference.lines.empty()) {
@@ -279,15 +139,6 @@ class Applying {
     report->details.push_back("added " + std::move(what));
   }
 
-  Result<std::optional<TableDescription>> Describe() {
-    DescribeTableRequest request;
-    request.table_name = table_.name;
-    auto described = store_.Run(request);
-    if (described) return std::optional<TableDescription>(std::move(described->table));
-    if (described.error().code() == ErrorCode::kResourceNotFound) return std::optional<TableDescription>();
-    return FromStore(described.error());
-  }
-
   Result<Difference> DifferenceFrom(const TableDescription& live) {
     if (table_.ttl.empty() || !store_.abilities().time_to_live) return Diff(table_, live, nullptr);
     DescribeTimeToLiveRequest request;
@@ -295,18 +146,6 @@ class Applying {
     auto ttl = store_.Run(request);
     if (!ttl) return FromStore(ttl.error());
     return Diff(table_, live, &*ttl);
-  }
-
-  Result<TableDescription> WaitUntilReady() {
-    base::SystemClock clock;
-    int64_t until = clock.NowMillis() + kReadyMillisMax;
-    for (int pause = 1;; pause = std::min(pause * 2, 1000)) {
-      HF_TRY(std::optional<TableDescription> live, Describe());
-      if (live && IsReady(*live)) return *std::move(live);
-      if (clock.NowMillis() > until)
-        return Refuse("Unavailable", "the table " + table_.name + " does not become active");
-      std::this_thread::sleep_for(std::chrono::milliseconds(pause));
-    }
   }
 
   Status AddIndex(const Index& index, TableReport* report) {
@@ -323,7 +162,7 @@ class Applying {
     request.global_secondary_index_updates.emplace().push_back(std::move(update));
     HF_CHECK_OK(Done(store_.Run(request)));
     Note("the index " + index.name, report);
-    return Done(WaitUntilReady());
+    return Done(WaitUntilReady(&store_, table_.name));
   }
 
   Status AddVectorIndex(const VectorIndex& index, TableReport* report) {
@@ -339,7 +178,7 @@ class Applying {
     request.vector_index_updates.emplace().push_back(std::move(update));
     HF_CHECK_OK(Done(store_.Run(request)));
     Note("the vector index " + index.name, report);
-    return Done(WaitUntilReady());
+    return Done(WaitUntilReady(&store_, table_.name));
   }
 
   Store& store_;

@@ -1,7 +1,8 @@
 // The one door of the server: DynamoDB's requests and the probes to the DynamoDB protocol, those of models to
-// REST. Thread-safe.
+// REST, what tests ask of a server under --dev to its tools. Thread-safe.
 #pragma once
 
+#include "wire/dev_tools.h"
 #include "wire/dynamodb_protocol.h"
 #include "wire/exchange.h"
 #include "wire/rest.h"
@@ -10,10 +11,12 @@ namespace holdfast::wire {
 
 class Front final : public HttpHandler {
  public:
-  // Both must outlive it.
-  Front(DynamoDbProtocol* dynamodb, Rest* rest) : dynamodb_(dynamodb), rest_(rest) {}
+  // All must outlive it. `dev` may be null.
+  Front(DynamoDbProtocol* dynamodb, Rest* rest, DevTools* dev)
+      : dynamodb_(dynamodb), rest_(rest), dev_(dev) {}
 
   Handled Handle(Exchange* exchange) override {
+    if (dev_ != nullptr && dev_->Owns(exchange->request())) return dev_->Handle(exchange);
     return rest_->Owns(exchange->request()) ? rest_->Handle(exchange) : dynamodb_->Handle(exchange);
   }
   // REST waits for its own writes.
@@ -26,6 +29,7 @@ class Front final : public HttpHandler {
  private:
   DynamoDbProtocol* const dynamodb_;
   Rest* const rest_;
+  DevTools* const dev_;
 };
 
 }  // namespace holdfast::wire

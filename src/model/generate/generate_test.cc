@@ -129,14 +129,14 @@ TEST(Template, HasTheTablesProperties) {
   for (const char* part :
        {"TableName: Shelf-dev", "BillingMode: PAY_PER_REQUEST", "IndexName: byStatus", "ProjectionType: ALL",
         "PointInTimeRecoveryEnabled: true", "SSEEnabled: true", "- Key: Project\n          Value: Shelf",
-        "TimeToLiveSpecification:\n        AttributeName: expires\n        Enabled: true",
+        "TimeToLiveSpecification:\n        Enabled: true\n        AttributeName: expires",
         "TableName:\n    Value: !Ref MainTable", "TableArn:\n    Value: !GetAtt MainTable.Arn",
         "region eu-west-1"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
 }
 
-TEST(Template, HasVectorIndexesAndSaysWhatItCannotSay) {
+TEST(Template, HasVectorIndexesAndTheirSettingsAsTags) {
   std::string text = CloudFormationTemplate(*Load(R"yaml(
 model: v
 version: 1
@@ -153,7 +153,7 @@ entities:
 )yaml"));
   EXPECT_THAT(text, HasSubstr("SearchSchemaElementType: INLINE_FILTER"));
   EXPECT_THAT(text, HasSubstr("VectorAttribute:\n            AttributeName: embedding"));
-  EXPECT_THAT(text, HasSubstr("# Not expressible here: m = 16 of the vector index near."));
+  EXPECT_THAT(text, HasSubstr("- Key: holdfast:vector:near\n          Value: \"m=16\""));
   EXPECT_THAT(text, HasSubstr("DependsOn: ATable")) << "tables with indexes are made one after the other";
   EXPECT_THAT(text, HasSubstr("BTableArn:"));
 }

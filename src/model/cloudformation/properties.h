@@ -1,0 +1,193 @@
+// The properties of a table as CloudFormation and SAM spell them, by field lists (holdfast/fields.h): reading
+// a template, writing one and refusing what is not supported all go by these lists. What CloudFormation
+// spells as the API does is the API's own struct.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "holdfast/ops/create_table.h"
+#include "holdfast/ops/update_time_to_live.h"
+
+namespace holdfast::model::cloudformation {
+
+using holdfast::VectorIndex;  // rather than a model's
+
+struct SseProperties {
+  bool enabled = false;
+  std::optional<std::string> sse_type;
+  std::optional<std::string> kms_master_key_id;
+
+  static constexpr std::string_view kTypeName = "SSESpecification";
+  static constexpr auto Fields() {
+    using S = SseProperties;
+    return std::tuple(Field("SSEEnabled", &S::enabled, {.required = true}), Field("SSEType", &S::sse_type),
+                      Field("KMSMasterKeyId", &S::kms_master_key_id));
+  }
+};
+
+// A stream is wanted where this stands.
+struct StreamProperties {
+  std::string view_type;
+
+  static constexpr std::string_view kTypeName = "StreamSpecification";
+  static constexpr auto Fields() {
+    return std::tuple(Field("StreamViewType", &StreamProperties::view_type, {.required = true}),
+                      Refused{"ResourcePolicy"});
+  }
+};
+
+struct PointInTimeRecoveryProperties {
+  bool enabled = false;
+  std::optional<int64_t> days;
+
+  static constexpr std::string_view kTypeName = "PointInTimeRecoverySpecification";
+  static constexpr auto Fields() {
+    using S = PointInTimeRecoveryProperties;
+    return std::tuple(Field("PointInTimeRecoveryEnabled", &S::enabled),
+                      Field("RecoveryPeriodInDays", &S::days, {.value_min = 1, .value_max = 35}));
+  }
+};
+
+// AWS::DynamoDB::Table; what the other kinds of resources become.
+struct TableProperties {
+  std::optional<std::string> table_name;
+  std::optional<BillingMode> billing_mode;
+  std::optional<ProvisionedThroughput> provisioned_throughput;
+  std::vector<AttributeDefinition> attribute_definitions;
+  std::vector<KeySchemaElement> key_schema;
+  std::optional<std::vector<LocalSecondaryIndex>> local_secondary_indexes;
+  std::optional<std::vector<GlobalSecondaryIndex>> global_secondary_indexes;
+  std::optional<std::vector<VectorIndex>> vector_indexes;
+  std::optional<TableClass> table_class;
+  std::optional<bool> deletion_protection;
+  std::optional<StreamProperties> stream;
+  std::optional<TimeToLiveSpecification> time_to_live;
+  std::optional<PointInTimeRecoveryProperties> point_in_time_recovery;
+  std::optional<SseProperties> encryption;
+  std::optional<std::vector<Tag>> tags;
+
+  static constexpr std::string_view kTypeName = "AWS::DynamoDB::Table";
+  static constexpr auto Fields() {
+    using S = TableProperties;
+    return std::tuple(
+        Field("TableName", &S::table_name), Field("BillingMode", &S::billing_mode),
+        Field("ProvisionedThroughput", &S::provisioned_throughput),
+        Field("AttributeDefinitions", &S::attribute_definitions, {.required = true}),
+        Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
+        Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
+        Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+        Field("VectorIndexes", &S::vector_indexes), Field("TableClass", &S::table_class),
+        Field("DeletionProtectionEnabled", &S::deletion_protection), Field("StreamSpecification", &S::stream),
+        Field("TimeToLiveSpecification", &S::time_to_live),
+        Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
+        Field("SSESpecification", &S::encryption), Field("Tags", &S::tags), Refused{"OnDemandThroughput"},
+        Refused{"WarmThroughput"}, Refused{"ContributorInsightsSpecification"},
+        Refused{"KinesisStreamSpecification"}, Refused{"ImportSourceSpecification"},
+        Refused{"ResourcePolicy"});
+  }
+};
+
+// AWS::Serverless::SimpleTable
+struct PrimaryKeyProperties {
+  std::optional<std::string> name;
+  std::string type;  // String, Number or Binary
+
+  static constexpr std::string_view kTypeName = "PrimaryKey";
+  static constexpr auto Fields() {
+    using S = PrimaryKeyProperties;
+    return std::tuple(Field("Name", &S::name), Field("Type", &S::type, {.required = true}));
+  }
+};
+struct SimpleTableProperties {
+  std::optional<std::string> table_name;
+  std::optional<PrimaryKeyProperties> primary_key;
+  std::optional<ProvisionedThroughput> provisioned_throughput;
+  std::optional<SseProperties> encryption;
+  std::optional<PointInTimeRecoveryProperties> point_in_time_recovery;
+  std::optional<std::map<std::string, std::string>> tags;
+
+  static constexpr std::string_view kTypeName = "AWS::Serverless::SimpleTable";
+  static constexpr auto Fields() {
+    using S = SimpleTableProperties;
+    return std::tuple(
+        Field("TableName", &S::table_name), Field("PrimaryKey", &S::primary_key),
+        Field("ProvisionedThroughput", &S::provisioned_throughput), Field("SSESpecification", &S::encryption),
+        Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery), Field("Tags", &S::tags));
+  }
+};
+
+// AWS::DynamoDB::GlobalTable. Its provisioned throughput comes with a policy of scaling, which is AWS's
+// alone.
+struct GlobalTableIndexProperties {
+  std::string index_name;
+  std::vector<KeySchemaElement> key_schema;
+  Projection projection;
+
+  static constexpr std::string_view kTypeName = "GlobalSecondaryIndex";
+  static constexpr auto Fields() {
+    using S = GlobalTableIndexProperties;
+    return std::tuple(Field("IndexName", &S::index_name,
+                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                      Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
+                      Field("Projection", &S::projection, {.required = true}),
+                      Refused{"WriteProvisionedThroughputSettings"},
+                      Refused{"WriteOnDemandThroughputSettings"},
+                      Refused{"ReadProvisionedThroughputSettings"}, Refused{"ReadOnDemandThroughputSettings"},
+                      Refused{"WarmThroughput"});
+  }
+};
+struct ReplicaProperties {
+  std::string region;
+  std::optional<TableClass> table_class;
+  std::optional<bool> deletion_protection;
+  std::optional<PointInTimeRecoveryProperties> point_in_time_recovery;
+  std::optional<std::vector<Tag>> tags;
+
+  static constexpr std::string_view kTypeName = "ReplicaSpecification";
+  static constexpr auto Fields() {
+    using S = ReplicaProperties;
+    return std::tuple(Field("Region", &S::region, {.required = true}), Field("TableClass", &S::table_class),
+                      Field("DeletionProtectionEnabled", &S::deletion_protection),
+                      Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
+                      Field("Tags", &S::tags), Refused{"ContributorInsightsSpecification"},
+                      Refused{"GlobalSecondaryIndexes"}, Refused{"GlobalTableSettingsReplicationMode"},
+                      Refused{"KinesisStreamSpecification"}, Refused{"ReadOnDemandThroughputSettings"},
+                      Refused{"ReadProvisionedThroughputSettings"}, Refused{"ReplicaStreamSpecification"},
+                      Refused{"ResourcePolicy"}, Refused{"SSESpecification"});
+  }
+};
+struct GlobalTableProperties {
+  std::optional<std::string> table_name;
+  std::optional<BillingMode> billing_mode;
+  std::vector<AttributeDefinition> attribute_definitions;
+  std::vector<KeySchemaElement> key_schema;
+  std::optional<std::vector<LocalSecondaryIndex>> local_secondary_indexes;
+  std::optional<std::vector<GlobalTableIndexProperties>> global_secondary_indexes;
+  std::optional<StreamProperties> stream;
+  std::optional<TimeToLiveSpecification> time_to_live;
+  std::optional<SseProperties> encryption;
+  std::vector<ReplicaProperties> replicas;
+
+  static constexpr std::string_view kTypeName = "AWS::DynamoDB::GlobalTable";
+  static constexpr auto Fields() {
+    using S = GlobalTableProperties;
+    return std::tuple(
+        Field("TableName", &S::table_name), Field("BillingMode", &S::billing_mode),
+        Field("AttributeDefinitions", &S::attribute_definitions, {.required = true}),
+        Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
+        Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
+        Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+        Field("StreamSpecification", &S::stream), Field("TimeToLiveSpecification", &S::time_to_live),
+        Field("SSESpecification", &S::encryption),
+        Field("Replicas", &S::replicas, {.required = true, .length_min = 1}), Refused{"GlobalTableSourceArn"},
+        Refused{"GlobalTableWitnesses"}, Refused{"MultiRegionConsistency"},
+        Refused{"ReadOnDemandThroughputSettings"}, Refused{"ReadProvisionedThroughputSettings"},
+        Refused{"WarmThroughput"}, Refused{"WriteOnDemandThroughputSettings"},
+        Refused{"WriteProvisionedThroughputSettings"});
+  }
+};
+
+}  // namespace holdfast::model::cloudformation

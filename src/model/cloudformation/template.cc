@@ -1,0 +1,549 @@
+#include "model/cloudformation/template.h"
+
+#include <algorithm>
+#include <set>
+
+#include "model/cloudformation/value.h"
+#include "model/yaml_reader.h"
+
+namespace holdfast::model::cloudformation {
+namespace {
+
+constexpr size_t kFileBytesMax = 1 << 20;
+constexpr size_t kMadeBytesMax = 8 << 20;  // by all functions together
+constexpr std::string_view kTable = TableProperties::kTypeName;
+constexpr std::string_view kGlobalTable = GlobalTableProperties::kTypeName;
+constexpr std::string_view kSimpleTable = SimpleTableProperties::kTypeName;
+constexpr std::string_view kServerless = "AWS::Serverless-2016-10-31";
+
+bool IsTable(std::string_view type) {
+  return type == kTable || type == kGlobalTable || type == kSimpleTable;
+}
+
+// A function of CloudFormation and what it is given. Short and long form are one: !GetAtt is Fn::GetAtt.
+struct Call {
+  std::string name;  // empty: it is no call
+  At argument;
+};
+
+Call CallAt(const At& at) {
+  const std::string& tag = at.node.Tag();
+  if (tag.size() > 1 && tag[0] == '!' && tag[1] != '!') {
+    std::string name = tag.substr(1);
+    return {name == "Ref" || name == "Condition" ? name : "Fn::" + name, at};
+  }
+  if (!at.node.IsMap() || at.node.size() != 1) return {};
+  std::string name = at.node.begin()->first.Scalar();
+  if (name != "Ref" && !name.starts_with("Fn::")) return {};
+  return {name, at[name]};
+}
+
+At ElementAt(const At& at, size_t i) {
+  return {at.node[i], at.path + "[" + std::to_string(i) + "]"};
+}
+
+class Reader : private YamlReader {
+ public:
+  Reader(const std::string& file, const ReadOptions& options) : YamlReader(file), options_(options) {}
+
+  Result<Template> Read(const YAML::Node& root) {
+    CountNodes(root, 0);
+    top_ = {root, ""};
+    if (problems().empty()) ReadTop();
+    if (problems().empty()) return std::move(template_);
+    std::string message;
+    for (const std::string& problem : problems()) message += (message.empty() ? "" : "\n") + problem;
+    return ValidationError(std::move(message));
+  }
+
+ private:
+  // --- the parts of a template ---
+
+  void ReadTop() {
+    if (!top_.node.IsMap() || !top_["Resources"].node.IsMap())
+      return Problem(top_, "a template is a map that has Resources");
+    OnlyKeys(top_, {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Mappings",
+                    "Conditions", "Transform", "Globals", "Resources", "Outputs", "Rules"});
+    EachElement(top_["Transform"], [&](const At& at) {
+      if (at.text() != kServerless) Problem(at, "the transform " + at.text() + " is not supported");
+    });
+    ReadParameters();
+    if (!problems().empty()) return;
+    EachEntry(top_["Resources"], [&](const std::string& id, const At& at) { ReadResource(id, at); });
+    if (problems().empty()) OrderTables();
+    EachEntry(top_["Outputs"], [&](const std::string& name, const At& at) { ReadOutput(name, at); });
+  }
+
+  void ReadParameters() {
+    At parameters = top_["Parameters"];
+    for (const auto& [name, value] : options_.parameters) {
+      if (!parameters[name]) Problem(parameters ? parameters : top_, "there is no parameter " + name);
+    }
+    EachEntry(parameters, [&](const std::string& name, const At& at) {
+      OnlyKeys(at, {"Type", "Default", "Description", "AllowedValues", "AllowedPattern",
+                    "ConstraintDescription", "MinLength", "MaxLength", "MinValue", "MaxValue", "NoEcho"});
+      std::string type = at["Type"].text();
+      bool list = type == "CommaDelimitedList" || type == "List<Number>" || type == "List<String>";
+      if (!list && type != "String" && type != "Number")
+        return Problem(at["Type"] ? at["Type"] : at, "parameters of type " + type + " are not supported");
+      auto given = options_.parameters.find(name);
+      if (given == options_.parameters.end() && !at["Default"].node.IsScalar())
+        return Problem(at, "has no default: give it by --parameter " + name + "=…");
+      std::string text = given == options_.parameters.end() ? at["Default"].node.Scalar() : given->second;
+      std::vector<std::string> allowed = Texts(at["AllowedValues"]);
+      if (!allowed.empty() && !Has(allowed, text)) return Problem(at, text + " is none of its AllowedValues");
+      if (type == "Number" && !value::Number::Parse(text)) return Problem(at, text + " is no number");
+      Value value = TextValue(at, text);
+      if (list) {
+        value.kind = Value::Kind::kList;
+        for (size_t begin = 0; begin <= text.size();) {
+          size_t end = std::min(text.find(',', begin), text.size());
+          size_t from = std::min(text.find_first_not_of(' ', begin), end);
+          value.children.emplace_back("", TextValue(at, text.substr(from, end - from)));
+          begin = end + 1;
+        }
+      }
+      parameters_[name] = std::move(value);
+    });
+  }
+
+  void ReadResource(const std::string& id, const At& at) {
+    std::string type = at["Type"].text();
+    if (type.empty()) return Problem(at, "has no Type");
+    if (!IsTable(type)) {
+      if (options_.tables_only)
+        template_.skipped.push_back({at.path, type});
+      else
+        Problem(at["Type"],
+                type + " is not supported: holdfast makes tables; --tables-only leaves others out");
+      return;
+    }
+    OnlyKeys(at, {"Type", "Properties", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy", "Condition",
+                  "Metadata"});
+    if (type == kSimpleTable && !HasServerlessTransform())
+      Problem(at["Type"], type + " needs the line `Transform: " + std::string(kServerless) + "`");
+    if (at["Condition"] && !Holds(at["Condition"].text(), at["Condition"])) {
+      template_.skipped.push_back({at.path, "its condition " + at["Condition"].text() + " does not hold"});
+      return;
+    }
+    TableResource table;
+    table.id = id;
+    table.type = type;
+    table.place = PlaceOf(at);
+    Value properties =
+        at["Properties"] ? Evaluate(at["Properties"]) : Value{Value::Kind::kMap, table.place, {}, {}};
+    PropertyReader reader(this);
+    if (type == kTable) {
+      reader.Read(properties, {}, &table.properties);
+    } else if (type == kSimpleTable) {
+      AddGlobals(&properties);
+      SimpleTableProperties simple;
+      reader.Read(properties, {}, &simple);
+      table.properties = FromSimple(simple, properties);
+    } else {
+      GlobalTableProperties global;
+      reader.Read(properties, {}, &global);
+      table.properties = FromGlobal(std::move(global), properties);
+    }
+    table.properties.table_name = NameOfTable(id, at);
+    template_.tables.push_back(std::move(table));
+  }
+
+  bool HasServerlessTransform() {
+    std::vector<std::string> transforms = Texts(top_["Transform"]);
+    return Has(transforms, std::string(kServerless));
+  }
+
+  // What SAM's Globals say for all tables and this one does not say itself.
+  void AddGlobals(Value* properties) {
+    At globals = top_["Globals"]["SimpleTable"];
+    EachEntry(globals, [&](const std::string& name, const At& at) {
+      if (properties->Find(name) == nullptr) properties->children.emplace_back(name, Evaluate(at));
+    });
+  }
+
+  TableProperties FromSimple(const SimpleTableProperties& simple, const Value& at) {
+    TableProperties table;
+    PrimaryKeyProperties key = simple.primary_key.value_or(PrimaryKeyProperties{"id", "String"});
+    std::string name = key.name.value_or("id");
+    ScalarAttributeType type = ScalarAttributeType::kString;
+    if (key.type == "Number")
+      type = ScalarAttributeType::kNumber;
+    else if (key.type == "Binary")
+      type = ScalarAttributeType::kBinary;
+    else if (key.type != "String" && !key.type.empty())
+      Problem(at.Find("PrimaryKey")->place, "the Type of a key is String, Number or Binary");
+    table.attribute_definitions = {{name, type}};
+    table.key_schema = {{name, KeyType::kHash}};
+    table.billing_mode =
+        simple.provisioned_throughput ? BillingMode::kProvisioned : BillingMode::kPayPerRequest;
+    table.provisioned_throughput = simple.provisioned_throughput;
+    table.encryption = simple.encryption;
+    table.point_in_time_recovery = simple.point_in_time_recovery;
+    if (simple.tags) {
+      for (const auto& [tag, value] : *simple.tags) {
+        if (!table.tags) table.tags.emplace();
+        table.tags->push_back({tag, value});
+      }
+    }
+    return table;
+  }
+
+  TableProperties FromGlobal(GlobalTableProperties global, const Value& at) {
+    TableProperties table;
+    table.billing_mode = global.billing_mode;
+    table.attribute_definitions = std::move(global.attribute_definitions);
+    table.key_schema = std::move(global.key_schema);
+    table.local_secondary_indexes = std::move(global.local_secondary_indexes);
+    for (GlobalTableIndexProperties& index :
+         global.global_secondary_indexes.value_or(std::vector<GlobalTableIndexProperties>())) {
+      if (!table.global_secondary_indexes) table.global_secondary_indexes.emplace();
+      GlobalSecondaryIndex made;
+      made.index_name = std::move(index.index_name);
+      made.key_schema = std::move(index.key_schema);
+      made.projection = std::move(index.projection);
+      table.global_secondary_indexes->push_back(std::move(made));
+    }
+    table.stream = std::move(global.stream);
+    table.time_to_live = std::move(global.time_to_live);
+    table.encryption = std::move(global.encryption);
+    if (global.replicas.size() > 1) {
+      const Value& second = at.Find("Replicas")->children[1].second;
+      Problem(second.place,
+              "a second replica (" + global.replicas[1].region +
+                  "): a store of holdfast is one region, and makes global tables of one replica");
+    }
+    if (global.replicas.empty()) return table;
+    ReplicaProperties& replica = global.replicas[0];
+    table.table_class = replica.table_class;
+    table.deletion_protection = replica.deletion_protection;
+    table.point_in_time_recovery = std::move(replica.point_in_time_recovery);
+    table.tags = std::move(replica.tags);
+    return table;
+  }
+
+  void ReadOutput(const std::string& name, const At& at) {
+    OnlyKeys(at, {"Description", "Value", "Export", "Condition"});
+    if (!at["Value"]) return Problem(at, "has no Value");
+    if (at["Condition"] && !Holds(at["Condition"].text(), at["Condition"])) return;
+    names_skipped_.clear();
+    in_output_ = true;
+    Value value = Evaluate(at["Value"]);
+    in_output_ = false;
+    if (!names_skipped_.empty()) {
+      template_.skipped.push_back({at.path, "it names " + names_skipped_});
+    } else if (value.kind != Value::Kind::kText) {
+      Problem(at["Value"], "an output is a text");
+    } else {
+      template_.outputs.push_back({name, std::move(value.text)});
+    }
+  }
+
+  // A table comes after those that it depends on.
+  void OrderTables() {
+    std::vector<TableResource> ordered;
+    std::set<std::string> placed;
+    auto waits = [&](const TableResource& table) {
+      for (const std::string& other : Texts(top_["Resources"][table.id]["DependsOn"])) {
+        if (!top_["Resources"][other]) {
+          Problem(top_["Resources"][table.id]["DependsOn"], "there is no resource " + other);
+          return false;
+        }
+        bool is_made = std::any_of(template_.tables.begin(), template_.tables.end(),
+                                   [&](const TableResource& one) { return one.id == other; });
+        if (is_made && placed.count(other) == 0) return true;
+      }
+      return false;
+    };
+    while (ordered.size() < template_.tables.size()) {
+      size_t before = ordered.size();
+      for (TableResource& table : template_.tables) {
+        if (placed.count(table.id) > 0 || waits(table)) continue;
+        placed.insert(table.id);
+        ordered.push_back(table);
+      }
+      if (ordered.size() > before) continue;
+      for (const TableResource& table : template_.tables) {
+        if (placed.count(table.id) > 0) continue;
+        return Problem(top_["Resources"][table.id]["DependsOn"],
+                       "the resources depend on each other in a circle");
+      }
+    }
+    template_.tables = std::move(ordered);
+    std::map<std::string, std::string> names;
+    for (const TableResource& table : template_.tables) {
+      auto [other, is_new] = names.emplace(*table.properties.table_name, table.id);
+      if (!is_new)
+        Problem(table.place, "the table " + other->first + " is that of " + other->second + " too");
+    }
+  }
+
+  // --- values ---
+
+  static Value TextValue(const At& at, std::string text) {
+    return Value{Value::Kind::kText, PlaceOf(at), std::move(text), {}};
+  }
+  // Made by a function: bounded, whatever functions are given.
+  Value MadeText(const At& at, std::string text) {
+    made_bytes_ += text.size();
+    if (made_bytes_ <= kMadeBytesMax) return TextValue(at, std::move(text));
+    Problem(at, "the functions of this template make more than 8 MB");
+    return {};
+  }
+  Value Absent(const At& at, const std::string& why) {
+    Problem(at, why);
+    return {};
+  }
+
+  Value Evaluate(const At& at) {
+    if (made_bytes_ > kMadeBytesMax) return {};
+    if (Call call = CallAt(at); !call.name.empty()) return EvaluateCall(call, at);
+    Value value;
+    value.place = PlaceOf(at);
+    if (at.node.IsScalar()) {
+      value.kind = Value::Kind::kText;
+      value.text = at.node.Scalar();
+    } else if (at.node.IsSequence()) {
+      value.kind = Value::Kind::kList;
+      EachElement(at, [&](const At& element) { AddChild("", Evaluate(element), &value); });
+    } else if (at.node.IsMap()) {
+      value.kind = Value::Kind::kMap;
+      EachEntry(at,
+                [&](const std::string& name, const At& entry) { AddChild(name, Evaluate(entry), &value); });
+    }
+    return value;
+  }
+  static void AddChild(const std::string& name, Value child, Value* parent) {
+    if (child.kind != Value::Kind::kAbsent) parent->children.emplace_back(name, std::move(child));
+  }
+
+  std::string EvaluateText(const At& at) {
+    Value value = Evaluate(at);
+    if (value.kind != Value::Kind::kText && problems().empty() && names_skipped_.empty())
+      Problem(at, "should be a text");
+    return value.text;
+  }
+
+  Value EvaluateCall(const Call& call, const At& at) {
+    // The same node is seen as its own argument once its tag has been looked at.
+    const At& argument = call.argument;
+    if (call.name == "Ref") return Ref(argument.text(), at);
+    if (call.name == "Fn::GetAtt") return GetAtt(argument, at);
+    if (call.name == "Fn::Sub") return Sub(argument, at);
+    if (call.name == "Fn::Join") return Join(argument, at);
+    if (call.name == "Fn::If") {
+      if (!IsListOf(argument, 3)) return Absent(at, "Fn::If takes a condition and two values");
+      return Evaluate(ElementAt(argument, Holds(ElementAt(argument, 0).text(), at) ? 1 : 2));
+    }
+    if (call.name == "Fn::FindInMap") return FindInMap(argument, at);
+    return Absent(at, "the function " + call.name + " is not supported");
+  }
+
+  static bool IsListOf(const At& at, size_t size) { return at.node.IsSequence() && at.node.size() == size; }
+
+  Value Ref(const std::string& name, const At& at) {
+    if (name == "AWS::NoValue") return {};
+    if (name == "AWS::Region") return MadeText(at, options_.region);
+    if (name == "AWS::AccountId") return MadeText(at, options_.account);
+    if (name == "AWS::Partition") return MadeText(at, "aws");
+    if (name == "AWS::URLSuffix") return MadeText(at, "amazonaws.com");
+    if (name == "AWS::StackName") return MadeText(at, StackName());
+    if (auto parameter = parameters_.find(name); parameter != parameters_.end()) {
+      if (parameter->second.kind == Value::Kind::kText) return MadeText(at, parameter->second.text);
+      made_bytes_ += parameter->second.text.size();
+      Value list = parameter->second;
+      list.place = PlaceOf(at);
+      return list;
+    }
+    if (!NamesTable(name, at)) return {};
+    return MadeText(at, NameOfTable(name, top_["Resources"][name]));
+  }
+
+  std::string StackName() const { return options_.stack_name.empty() ? "holdfast" : options_.stack_name; }
+
+  Value GetAtt(const At& argument, const At& at) {
+    std::string id;
+    std::string attribute;
+    if (argument.node.IsScalar()) {
+      std::string text = argument.node.Scalar();
+      size_t dot = text.find('.');
+      id = text.substr(0, dot);
+      attribute = dot == std::string::npos ? "" : text.substr(dot + 1);
+    } else if (IsListOf(argument, 2)) {
+      id = ElementAt(argument, 0).text();
+      attribute = ElementAt(argument, 1).text();
+    }
+    return AttributeOf(id, attribute, at);
+  }
+
+  Value AttributeOf(const std::string& id, const std::string& attribute, const At& at) {
+    if (!NamesTable(id, at)) return {};
+    auto known = options_.attributes.find({id, attribute});
+    if (known != options_.attributes.end()) return MadeText(at, known->second);
+    At resource = top_["Resources"][id];
+    std::string arn = "arn:aws:dynamodb:" + options_.region + ":" + options_.account + ":table/" +
+                      NameOfTable(id, resource);
+    if (attribute == "Arn") return MadeText(at, arn);
+    if (attribute == "StreamArn") {
+      if (resource["Properties"]["StreamSpecification"])
+        return MadeText(at, arn + "/stream/(known when it is made)");
+      return Absent(at, id + " has no StreamSpecification");
+    }
+    return Absent(at, id + " has no attribute " + attribute + "; tables have Arn and StreamArn");
+  }
+
+  // "${Table}-${AWS::Region}", with names of its own in a second element.
+  Value Sub(const At& argument, const At& at) {
+    bool with_names = IsListOf(argument, 2);
+    At format = with_names ? ElementAt(argument, 0) : argument;
+    if (!format.node.IsScalar() || (!with_names && argument.node.IsSequence()))
+      return Absent(at, "Fn::Sub takes a text, or a text and a map");
+    const std::string& text = format.node.Scalar();
+    std::string made;
+    for (size_t from = 0; from < text.size();) {
+      size_t begin = text.find("${", from);
+      size_t end = begin == std::string::npos ? begin : text.find('}', begin);
+      if (end == std::string::npos) {
+        made.append(text, from);
+        break;
+      }
+      made.append(text, from, begin - from);
+      std::string name = text.substr(begin + 2, end - begin - 2);
+      from = end + 1;
+      if (name.starts_with('!')) {
+        made += "${" + name.substr(1) + "}";
+        continue;
+      }
+      made += SubName(
+          name, with_names ? ElementAt(argument, 1) : At{YAML::Node(YAML::NodeType::Undefined), ""}, at);
+      if (made.size() > kMadeBytesMax || !problems().empty()) break;
+    }
+    return MadeText(at, std::move(made));
+  }
+
+  std::string SubName(const std::string& name, const At& names, const At& at) {
+    if (names && names[name]) return EvaluateText(names[name]);
+    size_t dot = name.find('.');
+    Value value =
+        dot == std::string::npos ? Ref(name, at) : AttributeOf(name.substr(0, dot), name.substr(dot + 1), at);
+    return value.text;
+  }
+
+  Value Join(const At& argument, const At& at) {
+    if (!IsListOf(argument, 2)) return Absent(at, "Fn::Join takes a text and a list");
+    std::string between = ElementAt(argument, 0).text();
+    Value list = Evaluate(ElementAt(argument, 1));
+    if (list.kind != Value::Kind::kList) return Absent(at, "Fn::Join takes a text and a list");
+    std::string joined;
+    for (size_t i = 0; i < list.children.size() && joined.size() <= kMadeBytesMax; ++i)
+      joined.append(i == 0 ? "" : between).append(list.children[i].second.text);
+    return MadeText(at, std::move(joined));
+  }
+
+  Value FindInMap(const At& argument, const At& at) {
+    if (!IsListOf(argument, 3)) return Absent(at, "Fn::FindInMap takes the name of a map and two keys");
+    At found = top_["Mappings"];
+    for (size_t i = 0; i < 3; ++i) {
+      std::string key = EvaluateText(ElementAt(argument, i));
+      found = found[key];
+      if (!found) return Absent(at, "there is no " + found.path);
+    }
+    if (found.node.IsMap()) return Absent(at, found.path + " is no value");
+    if (found.node.IsScalar()) return MadeText(at, found.node.Scalar());
+    // A list of plain texts: functions do not stand in mappings.
+    Value list{Value::Kind::kList, PlaceOf(at), {}, {}};
+    for (std::string& text : Texts(found)) list.children.emplace_back("", MadeText(at, std::move(text)));
+    return list;
+  }
+
+  // --- conditions ---
+
+  bool Holds(const std::string& name, const At& at) {
+    At condition = top_["Conditions"][name];
+    if (!condition) {
+      Problem(at, "there is no condition " + name);
+      return false;
+    }
+    if (auto known = conditions_.find(name); known != conditions_.end()) return known->second;
+    conditions_[name] = false;  // for one that rests on itself
+    bool holds = Test(condition);
+    conditions_[name] = holds;
+    return holds;
+  }
+
+  bool Test(const At& at) {
+    Call call = CallAt(at);
+    At argument = call.argument;
+    if (call.name.empty() && at.node.IsMap() && at.node.size() == 1 && at["Condition"]) {
+      call.name = "Condition";
+      argument = at["Condition"];
+    }
+    if (call.name == "Condition") return Holds(argument.text(), at);
+    if (call.name == "Fn::Equals" && IsListOf(argument, 2))
+      return EvaluateText(ElementAt(argument, 0)) == EvaluateText(ElementAt(argument, 1));
+    bool listed = argument.node.IsDefined() && argument.node.IsSequence() && argument.node.size() > 0;
+    if (call.name == "Fn::Not" && listed) return !Test(ElementAt(argument, 0));
+    if ((call.name == "Fn::And" || call.name == "Fn::Or") && listed) {
+      bool wanted = call.name == "Fn::Or";
+      for (size_t i = 0; i < argument.node.size(); ++i) {
+        if (Test(ElementAt(argument, i)) == wanted) return wanted;
+      }
+      return !wanted;
+    }
+    Problem(at, "a condition is made of Fn::Equals, Fn::And, Fn::Or, Fn::Not and Condition");
+    return false;
+  }
+
+  // --- resources by name ---
+
+  bool NamesTable(const std::string& id, const At& at) {
+    At resource = top_["Resources"][id];
+    if (!resource) {
+      Problem(at, "there is no resource or parameter " + id);
+      return false;
+    }
+    if (IsTable(resource["Type"].text())) return true;
+    if (options_.tables_only && in_output_)
+      names_skipped_ = id;
+    else
+      Problem(at, "names " + id + ", which is no table");
+    return false;
+  }
+
+  // What its TableName says or, so that the same template means the same tables every time, the name of the
+  // resource.
+  std::string NameOfTable(const std::string& id, const At& resource) {
+    if (auto known = names_.find(id); known != names_.end()) {
+      if (known->second.empty()) Problem(resource, "its name rests on itself");
+      return known->second;
+    }
+    names_[id] = {};
+    At name = resource["Properties"]["TableName"];
+    std::string text = name ? Evaluate(name).text : "";
+    if (text.empty()) text = options_.stack_name.empty() ? id : options_.stack_name + "-" + id;
+    return names_[id] = text;
+  }
+
+  const ReadOptions& options_;
+  At top_;
+  Template template_;
+  std::map<std::string, Value> parameters_;
+  std::map<std::string, bool> conditions_;
+  std::map<std::string, std::string> names_;  // of tables; empty while one is being found
+  size_t made_bytes_ = 0;
+  bool in_output_ = false;
+  std::string names_skipped_;  // by the output that is being read
+};
+
+}  // namespace
+
+Result<Template> ReadTemplate(std::string_view text, const std::string& file, const ReadOptions& options) {
+  if (text.size() > kFileBytesMax) return ValidationError(file + ": larger than 1 MB");
+  try {
+    return Reader(file, options).Read(YAML::Load(std::string(text)));
+  } catch (const YAML::Exception& e) {
+    return ValidationError(file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
+  }
+}
+
+}  // namespace holdfast::model::cloudformation

@@ -1,0 +1,310 @@
+#include "model/cloudformation/template.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "holdfast/database.h"
+#include "model/cloudformation/plan.h"
+
+namespace holdfast::model::cloudformation {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+Result<Template> Read(std::string_view text, const ReadOptions& options = {}) {
+  return ReadTemplate(text, "t.yaml", options);
+}
+
+std::string Problem(std::string_view text, const ReadOptions& options = {}) {
+  auto read = Read(text, options);
+  return read ? "nothing wrong" : read.error().message();
+}
+
+// A table with one key and the lines given, each of which stands among its properties.
+std::string Simple(const std::string& more = {}) {
+  return "Resources:\n"
+         "  Orders:\n"
+         "    Type: AWS::DynamoDB::Table\n"
+         "    Properties:\n"
+         "      BillingMode: PAY_PER_REQUEST\n"
+         "      AttributeDefinitions: [{AttributeName: id, AttributeType: S}]\n"
+         "      KeySchema: [{AttributeName: id, KeyType: HASH}]\n" +
+         more;
+}
+
+TEST(Template, DB_I_01_FunctionsParametersAndOutputs) {
+  auto read = Read(R"yaml(
+AWSTemplateFormatVersion: '2010-09-09'
+Parameters:
+  Stage: {Type: String, Default: dev, AllowedValues: [dev, prod]}
+  Owners: {Type: CommaDelimitedList, Default: "ann, bo"}
+Mappings:
+  Class: {prod: {Table: STANDARD_INFREQUENT_ACCESS}, dev: {Table: STANDARD}}
+Conditions:
+  IsProd: !Equals [!Ref Stage, prod]
+  IsNotProd: !Not [Condition: IsProd]
+Resources:
+  Second:
+    Type: AWS::DynamoDB::Table
+    DependsOn: First
+    Condition: IsProd
+    DeletionPolicy: Retain
+    Properties:
+      TableName: !Join ["-", [!Ref First, "${x}", second]]
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: id, AttributeType: N}]
+      KeySchema: [{AttributeName: id, KeyType: HASH}]
+      DeletionProtectionEnabled: !If [IsProd, "true", !Ref AWS::NoValue]
+      TableClass: !FindInMap [Class, !Ref Stage, Table]
+  First:
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: !Sub "${Stage}-orders-${AWS::Region}"
+      AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
+      KeySchema: [{AttributeName: id, KeyType: HASH}]
+      ProvisionedThroughput: {ReadCapacityUnits: "5", WriteCapacityUnits: 6}
+      TimeToLiveSpecification: {AttributeName: gone, Enabled: true}
+      Tags:
+        - {Key: Owners, Value: !Join ["+", !Ref Owners]}
+        - {Key: Literal, Value: !Sub ["${a}/${!b}", {a: !Ref Stage}]}
+  Third:
+    Type: AWS::DynamoDB::Table
+    Condition: IsNotProd
+    Properties: {}
+Outputs:
+  Name: {Value: !Ref First}
+  Arn: {Value: !GetAtt First.Arn}
+  Both: {Value: {"Fn::Sub": "${Second.Arn}@${AWS::AccountId}"}}
+)yaml",
+                   {.parameters = {{"Stage", "prod"}}, .region = "eu-west-1"});
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_EQ(read->tables.size(), 2);
+  const TableProperties& first = read->tables[0].properties;
+  EXPECT_EQ(first.table_name, "prod-orders-eu-west-1") << "before what depends on it";
+  EXPECT_EQ(first.provisioned_throughput, (ProvisionedThroughput{5, 6}));
+  EXPECT_TRUE(first.time_to_live->enabled);
+  EXPECT_EQ((*first.tags)[0].value, "ann+bo");
+  EXPECT_EQ((*first.tags)[1].value, "prod/${b}");
+  const TableProperties& second = read->tables[1].properties;
+  EXPECT_EQ(second.table_name, "prod-orders-eu-west-1-${x}-second") << "only Fn::Sub looks for ${}";
+  EXPECT_EQ(second.deletion_protection, true);
+  EXPECT_EQ(second.table_class, TableClass::kInfrequentAccess);
+  ASSERT_EQ(read->outputs.size(), 3);
+  EXPECT_EQ(read->outputs[1].value, "arn:aws:dynamodb:eu-west-1:123456789012:table/prod-orders-eu-west-1");
+  EXPECT_THAT(read->outputs[2].value, HasSubstr("-second@123456789012"));
+  ASSERT_EQ(read->skipped.size(), 1);
+  EXPECT_EQ(read->skipped[0].path, "Resources.Third");
+}
+
+TEST(Template, DB_I_03_SimpleTable) {
+  auto read = Read(R"yaml(
+Transform: AWS::Serverless-2016-10-31
+Globals:
+  SimpleTable: {SSESpecification: {SSEEnabled: true}}
+Resources:
+  Plain: {Type: AWS::Serverless::SimpleTable}
+  Keyed:
+    Type: AWS::Serverless::SimpleTable
+    Properties:
+      PrimaryKey: {Name: n, Type: Number}
+      ProvisionedThroughput: {ReadCapacityUnits: 1, WriteCapacityUnits: 2}
+      SSESpecification: {SSEEnabled: false}
+      Tags: {a: b}
+)yaml");
+  ASSERT_TRUE(read) << read.error().message();
+  const TableProperties& plain = read->tables[0].properties;
+  EXPECT_EQ(plain.table_name, "Plain");
+  EXPECT_EQ(plain.attribute_definitions,
+            (std::vector<AttributeDefinition>{{"id", ScalarAttributeType::kString}}));
+  EXPECT_EQ(plain.billing_mode, BillingMode::kPayPerRequest);
+  EXPECT_TRUE(plain.encryption->enabled) << "by Globals";
+  const TableProperties& keyed = read->tables[1].properties;
+  EXPECT_EQ(keyed.attribute_definitions,
+            (std::vector<AttributeDefinition>{{"n", ScalarAttributeType::kNumber}}));
+  EXPECT_EQ(keyed.billing_mode, BillingMode::kProvisioned);
+  EXPECT_FALSE(keyed.encryption->enabled);
+  EXPECT_EQ((*keyed.tags)[0].key, "a");
+  EXPECT_THAT(Problem("Resources: {A: {Type: AWS::Serverless::SimpleTable}}"),
+              HasSubstr("needs the line `Transform"));
+}
+
+TEST(Template, GlobalTablesHaveOneReplica) {
+  auto text = [](const std::string& replicas) {
+    return "Resources: {G: {Type: 'AWS::DynamoDB::GlobalTable', Properties: {BillingMode: PAY_PER_REQUEST, "
+           "AttributeDefinitions: [{AttributeName: id, AttributeType: S}], KeySchema: [{AttributeName: id, "
+           "KeyType: "
+           "HASH}], Replicas: [" +
+           replicas + "]}}}";
+  };
+  auto read = Read(text("{Region: us-east-1, DeletionProtectionEnabled: true, Tags: [{Key: a, Value: b}]}"));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->tables[0].properties.deletion_protection, true);
+  EXPECT_EQ(read->tables[0].properties.tags->size(), 1);
+  EXPECT_THAT(Problem(text("{Region: us-east-1}, {Region: eu-west-1}")),
+              HasSubstr("Resources.G.Properties.Replicas[1]: a second replica (eu-west-1)"));
+  EXPECT_THAT(Problem(text("")), HasSubstr("Properties.Replicas: should have at least 1 elements"));
+}
+
+TEST(Template, DB_I_02_WhatIsNotSupportedIsNamedWithItsPlace) {
+  EXPECT_EQ(Problem(Simple("      TableKlass: STANDARD\n")),
+            "t.yaml:8: Resources.Orders.Properties.TableKlass: no property of AWS::DynamoDB::Table");
+  EXPECT_EQ(
+      Problem(Simple("      SSESpecification:\n        SSEEnabled: true\n        Colour: red\n")),
+      "t.yaml:10: Resources.Orders.Properties.SSESpecification.Colour: no property of SSESpecification");
+  for (const char* name : {"ContributorInsightsSpecification", "KinesisStreamSpecification",
+                           "ImportSourceSpecification", "ResourcePolicy"}) {
+    EXPECT_EQ(Problem(Simple("      " + std::string(name) + ": {Enabled: true}\n")),
+              "t.yaml:8: Resources.Orders.Properties." + std::string(name) +
+                  ": not supported by holdfast (AWS::DynamoDB::Table)");
+  }
+  EXPECT_EQ(Problem(Simple("      TableClass: CHEAP\n")),
+            "t.yaml:8: Resources.Orders.Properties.TableClass: should be one of STANDARD, "
+            "STANDARD_INFREQUENT_ACCESS");
+  EXPECT_EQ(Problem(Simple("      TableName: !ImportValue x\n")),
+            "t.yaml:8: Resources.Orders.Properties.TableName: the function Fn::ImportValue is not supported");
+  EXPECT_EQ(Problem(Simple("      TableName: {'Fn::Select': [0, [a]]}\n")),
+            "t.yaml:8: Resources.Orders.Properties.TableName: the function Fn::Select is not supported");
+  EXPECT_EQ(Problem(Simple("      TableName: !Ref Nobody\n")),
+            "t.yaml:8: Resources.Orders.Properties.TableName: there is no resource or parameter Nobody");
+  EXPECT_EQ(Problem(Simple("      TableName: !Ref Orders\n")),
+            "t.yaml:3: Resources.Orders: its name rests on itself");
+  EXPECT_EQ(Problem(Simple("    CreationPolicy: {}\n")).substr(0, 52),
+            "t.yaml:8: Resources.Orders: unknown key CreationPoli");
+  EXPECT_EQ(Problem(Simple() + "  Queue: {Type: AWS::SQS::Queue}\n").substr(0, 62),
+            "t.yaml:8: Resources.Queue.Type: AWS::SQS::Queue is not support");
+  EXPECT_EQ(Problem(Simple() + "Transform: AWS::Include\n"),
+            "t.yaml:8: Transform: the transform AWS::Include is not supported");
+  EXPECT_EQ(
+      Problem(Simple() + "Parameters: {P: {Type: 'AWS::SSM::Parameter::Value<String>'}}\n"),
+      "t.yaml:8: Parameters.P.Type: parameters of type AWS::SSM::Parameter::Value<String> are not supported");
+  EXPECT_THAT(Problem(Simple() + "Parameters: {P: {Type: String}}\n"), HasSubstr("--parameter P=…"));
+  EXPECT_THAT(Problem(Simple(), {.parameters = {{"P", "x"}}}), HasSubstr("there is no parameter P"));
+  EXPECT_THAT(Problem("Resources: {A: {Type: 'AWS::DynamoDB::Table'}}"), HasSubstr("has no KeySchema"));
+  EXPECT_THAT(Problem("Resources: [1]"), HasSubstr("a map that has Resources"));
+  EXPECT_THAT(Problem("a: b: c"), HasSubstr("t.yaml:1: "));
+}
+
+TEST(Template, TablesOnlyLeavesOthersOut) {
+  auto read = Read(Simple() +
+                       "  Queue: {Type: AWS::SQS::Queue}\n"
+                       "Outputs: {Q: {Value: !GetAtt Queue.Arn}, T: {Value: !Ref Orders}}\n",
+                   {.tables_only = true});
+  ASSERT_TRUE(read) << read.error().message();
+  ASSERT_EQ(read->skipped.size(), 2);
+  EXPECT_EQ(read->skipped[0].why, "AWS::SQS::Queue");
+  EXPECT_EQ(read->skipped[1].path, "Outputs.Q");
+  EXPECT_EQ(read->outputs.size(), 1);
+}
+
+TEST(Template, CirclesAndBombsEnd) {
+  EXPECT_THAT(Problem(Simple("    DependsOn: Orders\n")), HasSubstr("in a circle"));
+  EXPECT_THAT(Problem(Simple() + "Conditions: {A: {Condition: B}, B: {Condition: A}}\n"
+                                 "Outputs: {O: {Condition: A, Value: x}}\n"),
+              "nothing wrong");
+  std::string bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n";
+  for (char c = 'b'; c < 'k'; ++c) {
+    bomb += std::string(1, c) + ": &" + c + " [";
+    for (int i = 0; i < 10; ++i) bomb += std::string(i == 0 ? "*" : ", *") + static_cast<char>(c - 1);
+    bomb += "]\n";
+  }
+  EXPECT_THAT(Problem(bomb), HasSubstr("too large or nested too deeply"));
+  EXPECT_THAT(Problem(std::string(100'000, '[')), HasSubstr("t.yaml:"));
+  std::string joins = Simple() + "Parameters: {P: {Type: String, Default: " + std::string(100'000, 'x') +
+                      "}}\n" + "Outputs:\n";
+  for (int i = 0; i < 100; ++i) joins += "  O" + std::to_string(i) + ": {Value: !Sub '${P}${P}${P}'}\n";
+  EXPECT_THAT(Problem(joins), HasSubstr("more than 8 MB"));
+}
+
+// --- on a store ---
+
+class Applied : public ::testing::Test {
+ protected:
+  Applied() : database_(*Database::Open({})), store_(EmbeddedStore(database_.get())) {}
+
+  Result<std::vector<TableReport>> Apply(const std::string& text) {
+    HF_TRY(Template read, Read(text));
+    HF_TRY(auto plans, PlanTables(store_.get(), read, "t.yaml"));
+    return Execute(store_.get(), plans);
+  }
+  std::vector<std::string> Details(const std::string& text) {
+    auto reports = Apply(text);
+    if (!reports) return {reports.error().message()};
+    return (*reports)[0].details;
+  }
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(Applied, TwiceChangesNothing) {
+  std::string text = Simple(
+      "      Tags: [{Key: b, Value: c}, {Key: a, Value: d}]\n"
+      "      TimeToLiveSpecification: {AttributeName: gone, Enabled: true}\n");
+  EXPECT_EQ((*Apply(text))[0].status, "created");
+  auto again = Apply(text);
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ((*again)[0].status, "as it should be");
+  EXPECT_TRUE((*again)[0].details.empty());
+}
+
+TEST_F(Applied, ChangesWhatCanBeChangedOnline) {
+  std::string index =
+      "      GlobalSecondaryIndexes: [{IndexName: byKind, KeySchema: [{AttributeName: kind, KeyType: HASH}], "
+      "Projection: {ProjectionType: ALL}}]\n";
+  auto with_kind = [](std::string text) {
+    return text.replace(text.find("[{AttributeName: id, AttributeType: S}]"), 39,
+                        "[{AttributeName: id, AttributeType: S}, {AttributeName: kind, AttributeType: S}]");
+  };
+  ASSERT_TRUE(Apply(Simple("      Tags: [{Key: a, Value: b}]\n")));
+  EXPECT_THAT(
+      Details(with_kind(Simple(index + "      DeletionProtectionEnabled: true\n"
+                                       "      TimeToLiveSpecification: {AttributeName: gone, Enabled: true}\n"
+                                       "      Tags: [{Key: c, Value: d}]\n"))),
+      ElementsAre("add the index byKind: kind:S", "protect it from deletion", "TTL by gone",
+                  "remove the tags a", "tag it c=d"));
+  EXPECT_THAT(Details(Simple()), ElementsAre("delete the index byKind", "no longer protect it from deletion",
+                                             "no TTL by gone", "remove the tags c"));
+  EXPECT_EQ((*Apply(Simple()))[0].status, "as it should be");
+}
+
+TEST_F(Applied, RefusesWhatWouldReplaceTheTableAndChangesNothing) {
+  ASSERT_TRUE(Apply(Simple()));
+  std::string other = Simple("      DeletionProtectionEnabled: true\n");
+  for (size_t at = other.find(" id,"); at != std::string::npos; at = other.find(" id,"))
+    other.replace(at, 4, " nr,");
+  EXPECT_THAT(Details(other),
+              ElementsAre(HasSubstr("t.yaml:3: Resources.Orders: the table Orders: the key is id:S and "
+                                    "would become nr:S")));
+  EXPECT_EQ((*Apply(Simple()))[0].status, "as it should be");
+}
+
+// The second table is wrong: the first is not made either.
+TEST_F(Applied, AllIsCheckedBeforeAnythingIsMade) {
+  std::string text =
+      Simple() +
+      "  Wrong: {Type: 'AWS::DynamoDB::Table', Properties: {AttributeDefinitions: [], KeySchema: "
+      "[{AttributeName: id, KeyType: HASH}], BillingMode: PAY_PER_REQUEST}}\n";
+  EXPECT_THAT(Details(text), ElementsAre(HasSubstr("t.yaml:8: Resources.Wrong: ")));
+  EXPECT_TRUE(store_->Run(ListTablesRequest{})->table_names.empty());
+}
+
+TEST_F(Applied, DB_I_02_ExportsRoundTrip) {
+  ASSERT_TRUE(
+      Apply(Simple("      Tags: [{Key: 'odd: key', Value: '- @1: /'}]\n"
+                   "      TableClass: STANDARD_INFREQUENT_ACCESS\n"
+                   "      LocalSecondaryIndexes: []\n"
+                   "      TimeToLiveSpecification: {AttributeName: 'no', Enabled: true}\n")));
+  auto text = ExportTemplate(store_.get(), {"Orders"});
+  ASSERT_TRUE(text) << text.error().message();
+  auto again = Apply(*text);
+  ASSERT_TRUE(again) << again.error().message() << *text;
+  EXPECT_EQ((*again)[0].status, "as it should be") << *text;
+  ASSERT_TRUE(store_->Run(DeleteTableRequest{"Orders"}));
+  ASSERT_TRUE(Apply(*text));
+  EXPECT_EQ(*ExportTemplate(store_.get(), {"Orders"}), *text);
+  EXPECT_EQ(ExportTemplate(store_.get(), {"Nobody"}).error().code(), ErrorCode::kResourceNotFound);
+}
+
+}  // namespace
+}  // namespace holdfast::model::cloudformation
