@@ -42,9 +42,13 @@
 #include "holdfast/ops/delete_table.h"
 #include "holdfast/ops/describe_endpoints.h"
 #include "holdfast/ops/describe_limits.h"
+#include "holdfast/ops/describe_stream.h"
 #include "holdfast/ops/describe_table.h"
 #include "holdfast/ops/describe_time_to_live.h"
 #include "holdfast/ops/get_item.h"
+#include "holdfast/ops/get_records.h"
+#include "holdfast/ops/get_shard_iterator.h"
+#include "holdfast/ops/list_streams.h"
 #include "holdfast/ops/list_tables.h"
 #include "holdfast/ops/list_tags_of_resource.h"
 #include "holdfast/ops/put_item.h"
@@ -125,6 +129,14 @@ class HOLDFAST_EXPORT Database {
   Result<TagResourceResponse> TagResource(const TagResourceRequest& request);
   Result<UntagResourceResponse> UntagResource(const UntagResourceRequest& request);
   Result<ListTagsOfResourceResponse> ListTagsOfResource(const ListTagsOfResourceRequest& request);
+
+  // --- streams ---
+
+  // What changed in a table whose StreamSpecification asks for it, for a day. docs/streams.md has an example.
+  Result<ListStreamsResponse> ListStreams(const ListStreamsRequest& request);
+  Result<DescribeStreamResponse> DescribeStream(const DescribeStreamRequest& request);
+  Result<GetShardIteratorResponse> GetShardIterator(const GetShardIteratorRequest& request);
+  Result<GetRecordsResponse> GetRecords(const GetRecordsRequest& request);
 
   // --- what clients ask an endpoint ---
 

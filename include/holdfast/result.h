@@ -51,6 +51,7 @@ enum class ErrorCode : unsigned char {
   kThrottling,                       // the server is at a bound of its own: try again
   kLimitExceeded,                    // too many of something
   kTrimmedDataAccess,                // those changes are no longer kept
+  kExpiredIterator,                  // of a stream: ask for another one
   kAccessDenied,
   kUnknownOperation,
   kMissingAuthenticationToken,

@@ -1,11 +1,15 @@
 #include "ops/describe.h"
 #include "ops/operations.h"
+#include "ops/streams.h"
 #include "ops/table_schema.h"
 
 namespace holdfast::ops {
 
 Result<CreateTableResponse> Perform(Context& context, const CreateTableRequest& request) {
   HF_TRY(engine::TableSchema schema, SchemaFrom(request));
+  if (request.stream_specification) {
+    HF_CHECK_OK(AddStream(context, *request.stream_specification, &schema));
+  }
   engine::Engine* engine = context.engine;
   bool delayed = engine->options().transient_status_millis > 0;
   if (delayed) schema.status = TableStatus::kCreating;

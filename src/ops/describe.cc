@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/streams.h"
 #include "ops/table_access.h"
 
 namespace holdfast::ops {
@@ -126,6 +127,12 @@ TableDescription Describe(Context& context, engine::Table& table) {
   if (schema->table_class) {
     description.table_class_summary =
         TableClassSummary{*schema->table_class, TimeOrNone(schema->table_class_millis)};
+  }
+  if (!schema->streams.empty()) {
+    const engine::StreamSchema& stream = schema->streams.back();
+    if (stream.enabled()) description.stream_specification = StreamSpecification{true, stream.view_type};
+    description.latest_stream_label = StreamLabel(stream);
+    description.latest_stream_arn = StreamArn(context, *schema, stream);
   }
   for (const IndexSchema& index : schema->indexes) {
     AddIndex(index, table, description.table_arn + "/index/" + index.name, &description);

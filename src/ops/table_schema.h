@@ -36,9 +36,8 @@ Status SetProjection(const Projection& projection, engine::IndexSchema* index);
 std::set<std::string_view> NamesInKeys(const engine::TableSchema& table);
 void AddNamesInKeys(const engine::IndexSchema& index, std::set<std::string_view>* names);
 
-// Refused until streams and encryption at rest are there, unless they say that there shall be none.
-Status CheckUnsupported(const std::optional<StreamSpecification>& stream,
-                        const std::optional<SseSpecification>& encryption);
+// Refused until encryption at rest is there, unless it says that there shall be none.
+Status CheckUnsupported(const std::optional<SseSpecification>& encryption);
 
 Status CheckThroughput(const ProvisionedThroughput& throughput);
 
