@@ -45,10 +45,14 @@
 #include "holdfast/ops/describe_backup.h"
 #include "holdfast/ops/describe_endpoints.h"
 #include "holdfast/ops/describe_limits.h"
+#include "holdfast/ops/describe_stream.h"
 #include "holdfast/ops/describe_table.h"
 #include "holdfast/ops/describe_time_to_live.h"
 #include "holdfast/ops/get_item.h"
+#include "holdfast/ops/get_records.h"
+#include "holdfast/ops/get_shard_iterator.h"
 #include "holdfast/ops/list_backups.h"
+#include "holdfast/ops/list_streams.h"
 #include "holdfast/ops/list_tables.h"
 #include "holdfast/ops/list_tags_of_resource.h"
 #include "holdfast/ops/put_item.h"
@@ -141,6 +145,14 @@ class HOLDFAST_EXPORT Database {
   Result<DeleteBackupResponse> DeleteBackup(const DeleteBackupRequest& request);
   // A new table. It is filled in the background and ACTIVE when DescribeTable says so.
   Result<RestoreTableFromBackupResponse> RestoreTableFromBackup(const RestoreTableFromBackupRequest& request);
+
+  // --- streams ---
+
+  // What changed in a table whose StreamSpecification asks for it, for a day. docs/streams.md has an example.
+  Result<ListStreamsResponse> ListStreams(const ListStreamsRequest& request);
+  Result<DescribeStreamResponse> DescribeStream(const DescribeStreamRequest& request);
+  Result<GetShardIteratorResponse> GetShardIterator(const GetShardIteratorRequest& request);
+  Result<GetRecordsResponse> GetRecords(const GetRecordsRequest& request);
 
   // --- what clients ask an endpoint ---
 

@@ -59,6 +59,7 @@ enum class ErrorCode : unsigned char {
   kContinuousBackupsUnavailable,     // not now: try again
   kPointInTimeRecoveryUnavailable,   // it is not switched on for the table
   kInvalidRestoreTime,               // outside the window that can be restored
+  kExpiredIterator,                  // of a stream: ask for another one
   kAccessDenied,
   kUnknownOperation,
   kMissingAuthenticationToken,

@@ -116,8 +116,13 @@ class HOLDFAST_EXPORT Store {
 
   // Follows `table` from after the position `from`, or from now on. Fails with kResourceNotFound when there
   // is no such table, with kTrimmedDataAccess when the changes after `from` are no longer kept (they are kept
-  // only while a watch needs them, and not from one start of the database to the next), with kValidation when
-  // `from` is no position, and with kNotSupported on a store elsewhere.
+  // only while a watch needs them, and not from one start of the database to the next), and with kValidation
+  // when `from` is no position.
+  //
+  // A store elsewhere is followed by way of DynamoDB Streams: the table must have a stream with
+  // NEW_AND_OLD_IMAGES, else kNotSupported. There changes are kept for a day, whoever watches; changes of
+  // different items may come in another order than they were committed; and whoever goes on from a position
+  // may be told again of changes in the second in which the first watch was opened.
   virtual Result<std::unique_ptr<TableWatch>> Watch(const std::string& table,
                                                     const std::optional<std::string>& from) = 0;
 

@@ -17,6 +17,7 @@ std::string_view ErrorName(ErrorCode code) {
     case ErrorCode::kProvisionedThroughputExceeded: return "ProvisionedThroughputExceededException";
     case ErrorCode::kThrottling: return "ThrottlingException";
     case ErrorCode::kLimitExceeded: return "LimitExceededException";
+    case ErrorCode::kExpiredIterator: return "ExpiredIteratorException";
     case ErrorCode::kTrimmedDataAccess: return "TrimmedDataAccessException";
     case ErrorCode::kTableNotFound: return "TableNotFoundException";
     case ErrorCode::kTableInUse: return "TableInUseException";

@@ -1,6 +1,7 @@
 #include "ops/describe.h"
 #include "ops/encryption.h"
 #include "ops/operations.h"
+#include "ops/streams.h"
 #include "ops/table_schema.h"
 
 namespace holdfast::ops {
@@ -8,6 +9,9 @@ namespace holdfast::ops {
 Result<CreateTableResponse> Perform(Context& context, const CreateTableRequest& request) {
   HF_TRY(engine::TableSchema schema, SchemaFrom(request));
   if (request.sse_specification) SetEncryption(context, *request.sse_specification, &schema);
+  if (request.stream_specification) {
+    HF_CHECK_OK(AddStream(context, *request.stream_specification, &schema));
+  }
   engine::Engine* engine = context.engine;
   bool delayed = engine->options().transient_status_millis > 0;
   if (delayed) schema.status = TableStatus::kCreating;

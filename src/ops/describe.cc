@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ops/encryption.h"
+#include "ops/streams.h"
 #include "ops/table_access.h"
 
 namespace holdfast::ops {
@@ -150,6 +151,12 @@ TableDescription Describe(Context& context, engine::Table& table) {
     description.restore_summary = std::move(summary);
   }
   description.sse_description = DescribeEncryption(context, *schema);
+  if (!schema->streams.empty()) {
+    const engine::StreamSchema& stream = schema->streams.back();
+    if (stream.enabled()) description.stream_specification = StreamSpecification{true, stream.view_type};
+    description.latest_stream_label = StreamLabel(stream);
+    description.latest_stream_arn = StreamArn(context, *schema, stream);
+  }
   for (const IndexSchema& index : schema->indexes) {
     AddIndex(index, table, description.table_arn + "/index/" + index.name, &description);
     // A table is in full use, and shown so, while a vector index is filled.

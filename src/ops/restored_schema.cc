@@ -3,6 +3,7 @@
 
 #include "ops/backup_access.h"
 #include "ops/describe.h"
+#include "ops/encryption.h"
 #include "ops/table_schema.h"
 #include "ops/vector_schema.h"
 
@@ -100,7 +101,8 @@ Status SetBilling(const TableSchema& source, const RestoreOverrides& overrides, 
 
 Result<TableSchema> RestoredSchema(const TableSchema& source, const std::string& name,
                                    const RestoreOverrides& overrides) {
-  HF_CHECK_OK(CheckUnsupported({}, overrides.sse_specification_override));
+  if (overrides.sse_specification_override)
+    HF_CHECK_OK(CheckEncryption(*overrides.sse_specification_override));
   TableSchema target;
   target.name = name;
   target.partition = source.partition;

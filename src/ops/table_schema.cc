@@ -325,20 +325,6 @@ Status CheckThroughput(const ProvisionedThroughput& throughput) {
   return Ok{};
 }
 
-Status CheckUnsupported(const std::optional<StreamSpecification>& stream,
-                        const std::optional<SseSpecification>& encryption) {
-  auto refuse = [](std::string_view name) {
-    Violations violations;
-    violations.refused = name;
-    return ToStatus(std::move(violations));
-  };
-  if (stream && stream->stream_enabled) return refuse("StreamSpecification");
-  if (stream && stream->stream_view_type) {
-    return Invalid("Table is being created with a stream disabled, UpdateViewType should not be specified");
-  }
-  return encryption ? CheckEncryption(*encryption) : Ok{};
-}
-
 Status CheckTags(const std::vector<Tag>& tags) {
   std::set<std::string_view> keys;
   for (const Tag& tag : tags) {
@@ -362,7 +348,7 @@ Status CheckTags(const std::vector<Tag>& tags) {
 
 Result<TableSchema> SchemaFrom(const CreateTableRequest& request) {
   HF_CHECK_OK(CheckBilling(request));
-  HF_CHECK_OK(CheckUnsupported(request.stream_specification, request.sse_specification));
+  if (request.sse_specification) HF_CHECK_OK(CheckEncryption(*request.sse_specification));
   HF_CHECK_OK(CheckDefinitions(request));
   HF_CHECK_OK(CheckSimpleKeys(request.key_schema, request.attribute_definitions));
   TableSchema schema;

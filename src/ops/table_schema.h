@@ -36,10 +36,6 @@ Status SetProjection(const Projection& projection, engine::IndexSchema* index);
 std::set<std::string_view> NamesInKeys(const engine::TableSchema& table);
 void AddNamesInKeys(const engine::IndexSchema& index, std::set<std::string_view>* names);
 
-// Streams are refused until they are there, unless they say that there shall be none.
-Status CheckUnsupported(const std::optional<StreamSpecification>& stream,
-                        const std::optional<SseSpecification>& encryption);
-
 Status CheckThroughput(const ProvisionedThroughput& throughput);
 
 Status CheckTags(const std::vector<Tag>& tags);

@@ -5,6 +5,7 @@
 #include "ops/describe.h"
 #include "ops/encryption.h"
 #include "ops/operations.h"
+#include "ops/streams.h"
 #include "ops/table_access.h"
 #include "ops/table_schema.h"
 #include "ops/throughput_settings.h"
@@ -42,7 +43,7 @@ Status Validate(const UpdateTableRequest& request) {
         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
         "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
   }
-  HF_CHECK_OK(CheckUnsupported(request.stream_specification, request.sse_specification));
+  if (request.sse_specification) HF_CHECK_OK(CheckEncryption(*request.sse_specification));
   if (request.billing_mode == BillingMode::kProvisioned && !request.provisioned_throughput) {
     return Invalid("ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
   }
@@ -250,7 +251,8 @@ Status ChangeVectorIndex(const VectorIndexUpdate& update, const UpdateTableReque
   return Ok{};
 }
 
-Status Edit(const UpdateTableRequest& request, bool delayed, int64_t now_millis, TableSchema* schema) {
+Status Edit(Context& context, const UpdateTableRequest& request, bool delayed, int64_t now_millis,
+            TableSchema* schema) {
   HF_CHECK_OK(ChangeBilling(request, now_millis, schema));
   if (request.global_secondary_index_updates) {
     for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
@@ -274,6 +276,9 @@ Status Edit(const UpdateTableRequest& request, bool delayed, int64_t now_millis,
     schema->table_class_millis = now_millis;
   }
   if (request.deletion_protection_enabled) schema->deletion_protection = *request.deletion_protection_enabled;
+  if (request.stream_specification) {
+    HF_CHECK_OK(ChangeStream(context, *request.stream_specification, schema));
+  }
   return Ok{};
 }
 
@@ -349,7 +354,7 @@ Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& 
   engine::Engine* engine = context.engine;
   bool delayed = engine->options().transient_status_millis > 0;
   HF_CHECK_OK(engine->ChangeSchema(ref.table, [&](TableSchema* schema) -> Status {
-    HF_CHECK_OK(Edit(request, delayed, now_millis, schema));
+    HF_CHECK_OK(Edit(context, request, delayed, now_millis, schema));
     if (request.sse_specification) HF_CHECK_OK(ChangeEncryption(context, *request.sse_specification, schema));
     if (delayed) schema->status = TableStatus::kUpdating;
     return Ok{};

@@ -100,8 +100,11 @@ class EmbeddedWatch final : public TableWatch {
 
  private:
   static TableChange::Kind KindOf(const engine::ChangeRecord& record) {
-    if (!record.old) return TableChange::Kind::kInsert;
-    return record.now ? TableChange::Kind::kModify : TableChange::Kind::kRemove;
+    switch (record.kind) {
+      case engine::ChangeRecord::Kind::kInsert: return TableChange::Kind::kInsert;
+      case engine::ChangeRecord::Kind::kRemove: return TableChange::Kind::kRemove;
+      default: return TableChange::Kind::kModify;
+    }
   }
 
   const engine::TablePtr table_;

@@ -1,5 +1,7 @@
 #include "store/remote_store.h"
 
+#include <future>
+
 #include "auth/sigv4.h"
 #include "json/struct_reader.h"
 #include "json/struct_writer.h"
@@ -7,15 +9,21 @@
 #include "store/http_client.h"
 #include "store/remote_error.h"
 #include "store/retry.h"
+#include "store/stream_watch.h"
 
 namespace holdfast::store {
 namespace {
 
 constexpr std::string_view kContentType = "application/x-amz-json-1.0";
+constexpr std::string_view kDynamoDb = "DynamoDB_20120810.";
+constexpr std::string_view kStreams = "DynamoDBStreams_20120810.";
 
 struct Addresses {
   Address usual;
-  Address search;  // of SearchVectors, which AWS serves elsewhere; an endpoint that was given serves all
+  // Of SearchVectors and of DynamoDB Streams, which AWS serves elsewhere; an endpoint that was given serves
+  // all.
+  Address search;
+  Address streams;
 };
 
 Result<Addresses> FindAddresses(const RemoteOptions& options) {
@@ -26,7 +34,8 @@ Result<Addresses> FindAddresses(const RemoteOptions& options) {
   bool is_aws = options.endpoint.empty();
   HF_TRY(Address usual, ParseAddress(is_aws ? aws("dynamodb") : options.endpoint));
   HF_TRY(Address search, ParseAddress(is_aws ? aws("search-dynamodb") : options.endpoint));
-  return Addresses{std::move(usual), std::move(search)};
+  HF_TRY(Address streams, ParseAddress(is_aws ? aws("streams.dynamodb") : options.endpoint));
+  return Addresses{std::move(usual), std::move(search), std::move(streams)};
 }
 
 template <class Response>
@@ -50,6 +59,7 @@ Result<Response> ReadResponse(const std::string& endpoint, const std::string& bo
 // One request until it is answered for good.
 struct Call {
   std::string_view operation;
+  std::string_view service;  // that has it, as X-Amz-Target says
   std::shared_ptr<const std::string> body;
   std::function<void(Result<std::string>)> done;  // is given the body of a response
   int tries = 0;
@@ -68,15 +78,24 @@ class Remote final : public Store {
 
 #define HF_OPERATION(name)                                                               \
   void Execute(const name##Request& request, Completion<name##Response> done) override { \
-    Perform(#name, request, std::move(done));                                            \
+    Perform(#name, kDynamoDb, request, std::move(done));                                 \
   }
   HF_STORE_OPERATIONS(HF_OPERATION)
 #undef HF_OPERATION
 
   Result<std::unique_ptr<TableWatch>> Watch(const std::string& table,
-                                            const std::optional<std::string>&) override {
-    return Error(ErrorCode::kNotSupported,
-                 "following the changes of " + table + " on " + name() + " needs DynamoDB Streams");
+                                            const std::optional<std::string>& from) override {
+    StreamCalls calls{
+        .describe_table = [this](const auto& request) { return Run(request); },
+        .describe_stream =
+            [this](const auto& request) { return Ask<DescribeStreamResponse>("DescribeStream", request); },
+        .get_shard_iterator =
+            [this](const auto& request) {
+              return Ask<GetShardIteratorResponse>("GetShardIterator", request);
+            },
+        .get_records =
+            [this](const auto& request) { return Ask<GetRecordsResponse>("GetRecords", request); }};
+    return OpenStreamWatch(std::move(calls), name(), clock_, table, from);
   }
 
   StoreAbilities abilities() const override {
@@ -90,8 +109,18 @@ class Remote final : public Store {
   Status Examine();
 
  private:
+  // An operation of DynamoDB Streams. Waits.
+  template <class Response, class Request>
+  Result<Response> Ask(std::string_view operation, const Request& request) {
+    std::promise<Result<Response>> answer;
+    Perform(operation, kStreams, request,
+            Completion<Response>([&](Result<Response> result) { answer.set_value(std::move(result)); }));
+    return answer.get_future().get();
+  }
+
   template <class Request, class Response>
-  void Perform(std::string_view operation, const Request& request, Completion<Response> done) {
+  void Perform(std::string_view operation, std::string_view service, const Request& request,
+               Completion<Response> done) {
     if (const Error* defect = DefectOf(request)) return done(*defect);
     std::string body;
     if constexpr (requires { request.client_request_token; }) {
@@ -102,15 +131,16 @@ class Remote final : public Store {
     } else {
       json::WriteStruct(request, &body);
     }
-    Send(operation, std::move(body), [this, done = std::move(done)](Result<std::string> answer) {
+    Send(operation, service, std::move(body), [this, done = std::move(done)](Result<std::string> answer) {
       if (!answer) return done(std::move(answer).error());
       done(ReadResponse<Response>(addresses_.usual.url, *answer));
     });
   }
 
-  void Send(std::string_view operation, std::string body, std::function<void(Result<std::string>)> done) {
+  void Send(std::string_view operation, std::string_view service, std::string body,
+            std::function<void(Result<std::string>)> done) {
     auto shared_body = std::make_shared<const std::string>(std::move(body));
-    Try(std::make_shared<Call>(Call{operation, std::move(shared_body), std::move(done)}), 0);
+    Try(std::make_shared<Call>(Call{operation, service, std::move(shared_body), std::move(done)}), 0);
   }
   void Try(const std::shared_ptr<Call>& call, int64_t pause_millis) {
     client_.Send([this, call] { return Signed(*call); },
@@ -135,9 +165,11 @@ class Remote final : public Store {
 };
 
 HttpRequest Remote::Signed(const Call& call) const {
-  const Address& address = call.operation == "SearchVectors" ? addresses_.search : addresses_.usual;
+  const Address& address = call.operation == "SearchVectors" ? addresses_.search
+                           : call.service == kStreams        ? addresses_.streams
+                                                             : addresses_.usual;
   std::string timestamp = auth::FormatTimestamp(clock_->NowSeconds());
-  std::string target = "DynamoDB_20120810." + std::string(call.operation);
+  std::string target = std::string(call.service) + std::string(call.operation);
   std::vector<auth::HeaderView> headers{{"content-type", kContentType},
                                         {"host", address.host},
                                         {"x-amz-date", timestamp},

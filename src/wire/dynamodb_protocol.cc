@@ -16,7 +16,8 @@
 namespace holdfast::wire {
 namespace {
 
-constexpr std::string_view kTargetPrefix = "DynamoDB_20120810.";
+constexpr std::string_view kDynamoDb = "DynamoDB_20120810.";
+constexpr std::string_view kStreams = "DynamoDBStreams_20120810.";
 
 // What AWS's front door answers to anything that is no DynamoDB call.
 constexpr std::string_view kNotFoundPage = "<UnknownOperationException/>\n";
@@ -34,6 +35,7 @@ simdjson::dom::parser& ThreadParser() {
 // How to run one operation of the table.
 struct DynamoDbProtocol::Operation {
   enum class Where : uint8_t { kInline, kPool };
+  std::string_view service;  // what stands before the name in X-Amz-Target
   std::string_view name;
   Where where;
   Handled (DynamoDbProtocol::*run)(Exchange* exchange, const void* element, std::string_view body,
@@ -43,7 +45,9 @@ struct DynamoDbProtocol::Operation {
 const std::vector<DynamoDbProtocol::Operation>& DynamoDbProtocol::Operations() {
   static const std::vector<Operation> operations = {
 #define HF_OPERATION(name, where) \
-  {#name, Operation::Where::where, &DynamoDbProtocol::Run<name##Request, name##Response>},
+  {kDynamoDb, #name, Operation::Where::where, &DynamoDbProtocol::Run<name##Request, name##Response>},
+#define HF_STREAMS_OPERATION(name, where) \
+  {kStreams, #name, Operation::Where::where, &DynamoDbProtocol::Run<name##Request, name##Response>},
 #include "ops/operations.inc"
 #undef HF_OPERATION
   };
@@ -200,15 +204,15 @@ HttpHandler::Handled DynamoDbProtocol::HandleBody(Exchange* exchange, std::strin
 
   std::string_view target = request.Get("X-Amz-Target");
   size_t number = Operations().size();
-  if (target.starts_with(kTargetPrefix)) {
-    std::string_view name = target.substr(kTargetPrefix.size());
+  if (size_t dot = target.find('.'); dot != std::string_view::npos) {
     static const std::unordered_map<std::string_view, size_t> numbers = [] {
       std::unordered_map<std::string_view, size_t> map;
       for (size_t i = 0; i < Operations().size(); ++i) map.emplace(Operations()[i].name, i);
       return map;
     }();
-    auto found = numbers.find(name);
-    if (found != numbers.end()) number = found->second;
+    auto found = numbers.find(target.substr(dot + 1));
+    if (found != numbers.end() && Operations()[found->second].service == target.substr(0, dot + 1))
+      number = found->second;
   }
   if (number == Operations().size()) return Fail(exchange, Error(ErrorCode::kUnknownOperation, ""));
   if (Status allowed = Authenticate(request); !allowed) return Fail(exchange, allowed.error());

@@ -108,10 +108,10 @@ enum class StreamViewType : unsigned char { kKeysOnly, kNewImage, kOldImage, kNe
 template <>
 struct EnumNames<StreamViewType> {
   static constexpr std::pair<StreamViewType, std::string_view> kAll[] = {
-      {StreamViewType::kNewImage, "NEW_IMAGE"},
       {StreamViewType::kOldImage, "OLD_IMAGE"},
+      {StreamViewType::kKeysOnly, "KEYS_ONLY"},
       {StreamViewType::kNewAndOldImages, "NEW_AND_OLD_IMAGES"},
-      {StreamViewType::kKeysOnly, "KEYS_ONLY"}};
+      {StreamViewType::kNewImage, "NEW_IMAGE"}};
 };
 
 struct KeySchemaElement {
