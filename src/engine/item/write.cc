@@ -158,7 +158,7 @@ class ItemWriter::Run {
   void AdmitIndexes(size_t i, Admission* admission, storage::Batch* scratch) {
     if (!Writes(i)) return;
     const ActiveSchema& active = *actives_[i];
-    Images images(written_.outcomes[i]);
+    BeforeAndAfter images(written_.outcomes[i]);
     for (size_t k = 0; k < active.indexes.size(); ++k) {
       TokenBucket* bucket = &active.index_consumption[k]->writes;
       if (!bucket->limited()) continue;
