@@ -19,7 +19,7 @@ Result<Response> CheckAndPerform(Context& context, const Request& request, const
   Status sound = CheckConstraints(request, violations);
   Result<Response> result = sound ? Perform(context, request) : Result<Response>(sound.error());
   if (!result) {
-    if constexpr (requires { request.table_name; }) {
+    if constexpr (requires { TableNameOf(request.table_name); }) {
       // Much is refused before the table is looked for.
       if (context.table == nullptr)
         context.table = context.engine->catalog().Find(TableNameOf(request.table_name));
