@@ -59,7 +59,7 @@ def main():
           f"measures them, {ROUNDS} rounds. *Few*: 100 items were changed; *all*: the store was emptied.\n")  # fmt: skip
     print("| Store | Items | few, median | few, worst | all |\n|---|--:|--:|--:|--:|")
     for name, flags in (("in memory", ["--in-memory"]), ("on disk", [])):
-        for items in (1_000, 10_000, 100_000):
+        for items in map(int, sys.argv[1:] or [1_000, 10_000, 100_000]):
             median, worst, whole = measure(flags, items)
             print(f"| {name} | {items:,} | {median:.1f} | {worst:.1f} | {whole:.0f} |", flush=True)
 

@@ -16,8 +16,10 @@ class Front final : public HttpHandler {
       : dynamodb_(dynamodb), rest_(rest), dev_(dev) {}
 
   Handled Handle(Exchange* exchange) override {
-    if (dev_ != nullptr && dev_->Owns(exchange->request())) return dev_->Handle(exchange);
-    return rest_->Owns(exchange->request()) ? rest_->Handle(exchange) : dynamodb_->Handle(exchange);
+    const HttpRequest& request = exchange->request();
+    if (rest_->Owns(request)) return rest_->Handle(exchange);
+    if (dev_ != nullptr && dev_->Owns(request)) return dev_->Handle(exchange);
+    return dynamodb_->Handle(exchange);
   }
   // REST waits for its own writes.
   void Durable(Exchange* exchange, const Status& durable) override { dynamodb_->Durable(exchange, durable); }

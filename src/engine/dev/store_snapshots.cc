@@ -61,6 +61,11 @@ TableSchema Definition(TableSchema schema) {
     index.status = IndexStatus::kActive;
   }
   if (schema.ttl_status == TimeToLiveStatus::kEnabling) schema.ttl_status = TimeToLiveStatus::kEnabled;
+  // Of its streams, whether there is one; a stream that is made anew is another one.
+  const StreamSchema* stream = schema.enabled_stream();
+  schema.streams = stream == nullptr ? std::vector<StreamSchema>()
+                                     : std::vector<StreamSchema>{{.view_type = stream->view_type}};
+  schema.restored_from.reset();
   return schema;
 }
 
@@ -145,7 +150,9 @@ Result<StoreSnapshots::Restored> StoreSnapshots::RestoreTo(const storage::Snapsh
   for (const auto& [name, schema] : then) {
     TablePtr table = engine_->catalog().Find(name);
     if (table == nullptr) {
-      HF_TRY(table, engine_->CreateTable(Definition(schema)));
+      TableSchema made = Definition(schema);
+      for (StreamSchema& stream : made.streams) stream.created_millis = engine_->clock().NowMillis();
+      HF_TRY(table, engine_->CreateTable(std::move(made)));
       ++restored.tables_made;
     }
     HF_CHECK_OK(Align(table, schema.id, snapshot, &restored));

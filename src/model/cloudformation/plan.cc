@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/limits.h"
 #include "json/struct_writer.h"
 #include "model/cloudformation/write.h"
 #include "model/live_table.h"
@@ -45,8 +46,22 @@ Status Done(Result<T> result) {
 
 // --- what is there ---
 
+constexpr int64_t kRecoveryDays = 35;  // unless told
+
+// How warm it is, where that is not what comes with its throughput.
 template <class Description>
-GlobalSecondaryIndex IndexOf(const Description& index, bool provisioned) {
+std::optional<WarmThroughput> WarmOf(const Description& described,
+                                     const std::optional<ProvisionedThroughput>& provisioned) {
+  if (!described.warm_throughput) return std::nullopt;
+  int64_t reads = described.warm_throughput->read_units_per_second;
+  int64_t writes = described.warm_throughput->write_units_per_second;
+  ProvisionedThroughput least =
+      provisioned.value_or(ProvisionedThroughput{limits::kWarmReadUnits, limits::kWarmWriteUnits});
+  if (reads == least.read_capacity_units && writes == least.write_capacity_units) return std::nullopt;
+  return WarmThroughput{reads, writes};
+}
+
+GlobalSecondaryIndex IndexOf(const GlobalSecondaryIndexDescription& index, bool provisioned) {
   GlobalSecondaryIndex made;
   made.index_name = index.index_name;
   made.key_schema = index.key_schema;
@@ -55,6 +70,8 @@ GlobalSecondaryIndex IndexOf(const Description& index, bool provisioned) {
     made.provisioned_throughput = {index.provisioned_throughput->read_capacity_units,
                                    index.provisioned_throughput->write_capacity_units};
   }
+  made.on_demand_throughput = index.on_demand_throughput;
+  made.warm_throughput = WarmOf(index, made.provisioned_throughput);
   return made;
 }
 
@@ -68,6 +85,8 @@ TableProperties PropertiesOf(const TableDescription& table) {
     properties.provisioned_throughput = {table.provisioned_throughput.read_capacity_units,
                                          table.provisioned_throughput.write_capacity_units};
   }
+  properties.on_demand_throughput = table.on_demand_throughput;
+  properties.warm_throughput = WarmOf(table, properties.provisioned_throughput);
   properties.attribute_definitions = ListOf(table.attribute_definitions);
   properties.key_schema = ListOf(table.key_schema);
   for (const LocalSecondaryIndexDescription& index : ListOf(table.local_secondary_indexes)) {
@@ -85,6 +104,11 @@ TableProperties PropertiesOf(const TableDescription& table) {
   if (table.table_class_summary && table.table_class_summary->table_class != TableClass::kStandard)
     properties.table_class = table.table_class_summary->table_class;
   if (table.deletion_protection_enabled) properties.deletion_protection = true;
+  if (table.stream_specification && table.stream_specification->stream_view_type)
+    properties.stream = {*table.stream_specification->stream_view_type};
+  if (table.sse_description && table.sse_description->status != SseStatus::kDisabled &&
+      table.sse_description->status != SseStatus::kDisabling)
+    properties.encryption = {true, {}, {}};
   return properties;
 }
 
@@ -96,8 +120,12 @@ TableProperties Normal(TableProperties properties) {
   if (properties.table_class == TableClass::kStandard) properties.table_class.reset();
   if (properties.deletion_protection == false) properties.deletion_protection.reset();
   if (properties.time_to_live && !properties.time_to_live->enabled) properties.time_to_live.reset();
-  if (properties.point_in_time_recovery && !properties.point_in_time_recovery->enabled)
-    properties.point_in_time_recovery.reset();
+  if (properties.point_in_time_recovery) {
+    if (!properties.point_in_time_recovery->point_in_time_recovery_enabled)
+      properties.point_in_time_recovery.reset();
+    else if (properties.point_in_time_recovery->recovery_period_in_days == kRecoveryDays)
+      properties.point_in_time_recovery->recovery_period_in_days.reset();
+  }
   if (properties.encryption && !properties.encryption->enabled) properties.encryption.reset();
   auto drop_if_empty = [](auto* list) {
     if (*list && (*list)->empty()) list->reset();
@@ -123,6 +151,8 @@ CreateTableRequest CreateRequestOf(const TableProperties& wanted) {
   request.table_name = *wanted.table_name;
   request.billing_mode = wanted.billing_mode;
   request.provisioned_throughput = wanted.provisioned_throughput;
+  request.on_demand_throughput = wanted.on_demand_throughput;
+  request.warm_throughput = wanted.warm_throughput;
   request.attribute_definitions = wanted.attribute_definitions;
   request.key_schema = wanted.key_schema;
   request.local_secondary_indexes = wanted.local_secondary_indexes;
@@ -157,7 +187,7 @@ class Planner {
     list(wanted_.local_secondary_indexes, "local index");
     list(wanted_.global_secondary_indexes, "index");
     list(wanted_.vector_indexes, "vector index");
-    if (wanted_.stream) what += ", a stream of " + wanted_.stream->view_type;
+    if (wanted_.stream) what += ", a stream of " + std::string(NameOf(wanted_.stream->view_type));
     if (wanted_.encryption) what += ", encrypted";
     Add(what, CreateRequestOf(wanted_));
     if (wanted_.time_to_live) SetTimeToLive(*wanted_.time_to_live);
@@ -169,6 +199,8 @@ class Planner {
     arn_ = live.arn;
     CheckWhatCannotChange();
     ChangeBilling();
+    ChangeMaximum();
+    ChangeWarmth();
     ChangeIndexes();
     ChangeVectorIndexes();
     if (wanted_.table_class != live_->table_class) {
@@ -283,6 +315,28 @@ class Planner {
     }
   }
 
+  // What is no longer wanted is taken away by -1.
+  static OnDemandThroughput MaximumFor(const std::optional<OnDemandThroughput>& wanted) {
+    OnDemandThroughput maximum = wanted.value_or(OnDemandThroughput{});
+    maximum.max_read_request_units = maximum.max_read_request_units.value_or(-1);
+    maximum.max_write_request_units = maximum.max_write_request_units.value_or(-1);
+    return maximum;
+  }
+  void ChangeMaximum() {
+    if (Same(wanted_.on_demand_throughput, live_->on_demand_throughput)) return;
+    UpdateTableRequest request = Changing();
+    request.on_demand_throughput = MaximumFor(wanted_.on_demand_throughput);
+    Add(wanted_.on_demand_throughput ? "set its maximum on demand" : "take away its maximum on demand",
+        request);
+  }
+  // It can only rise; where the template does not say it, it stays.
+  void ChangeWarmth() {
+    if (!wanted_.warm_throughput || Same(wanted_.warm_throughput, live_->warm_throughput)) return;
+    UpdateTableRequest request = Changing();
+    request.warm_throughput = wanted_.warm_throughput;
+    Add("warm it", request);
+  }
+
   // A table changes one index at a time.
   void ChangeIndexes() {
     auto wanted = ListOf(wanted_.global_secondary_indexes);
@@ -304,12 +358,19 @@ class Planner {
         Add("add the index " + index.index_name + ": " +
                 SchemaText(index.key_schema, wanted_.attribute_definitions),
             request);
-      } else if (wanted_.billing_mode == live_->billing_mode &&
-                 !Same(index.provisioned_throughput, other->provisioned_throughput)) {
-        update.update.emplace().index_name = index.index_name;
-        update.update->provisioned_throughput = index.provisioned_throughput;
-        Add("change the throughput of the index " + index.index_name, request);
+        continue;
       }
+      UpdateGlobalSecondaryIndexAction& action = update.update.emplace();
+      action.index_name = index.index_name;
+      if (wanted_.billing_mode == live_->billing_mode &&
+          !Same(index.provisioned_throughput, other->provisioned_throughput))
+        action.provisioned_throughput = index.provisioned_throughput;
+      if (!Same(index.on_demand_throughput, other->on_demand_throughput))
+        action.on_demand_throughput = MaximumFor(index.on_demand_throughput);
+      if (index.warm_throughput && !Same(index.warm_throughput, other->warm_throughput))
+        action.warm_throughput = index.warm_throughput;
+      if (action.provisioned_throughput || action.on_demand_throughput || action.warm_throughput)
+        Add("change the throughput of the index " + index.index_name, request);
     }
   }
 
@@ -339,12 +400,12 @@ class Planner {
     if (live_->stream) {
       UpdateTableRequest request = Changing();
       request.stream_specification = {false, {}};
-      Add("end its stream of " + live_->stream->view_type, request);
+      Add("end its stream of " + std::string(NameOf(live_->stream->view_type)), request);
     }
     if (wanted_.stream) {
       UpdateTableRequest request = Changing();
       request.stream_specification = {true, wanted_.stream->view_type};
-      Add("begin a stream of " + wanted_.stream->view_type, request);
+      Add("begin a stream of " + std::string(NameOf(wanted_.stream->view_type)), request);
     }
   }
 
@@ -362,7 +423,7 @@ class Planner {
     Add((specification.enabled ? "TTL by " : "no TTL by ") + specification.attribute_name, request);
   }
 
-  void SetPointInTimeRecovery(const std::optional<PointInTimeRecoveryProperties>& wanted) {
+  void SetPointInTimeRecovery(const std::optional<PointInTimeRecoverySpecification>& wanted) {
     plan_.steps.push_back(
         {wanted ? "point-in-time recovery" : "no point-in-time recovery", [](Store* store) -> Status {
            return model::Refuse("Unavailable", store->name() + " has no point-in-time recovery");
@@ -429,6 +490,7 @@ Result<std::optional<LiveTable>> ReadLive(Store* store, const std::string& table
   HF_TRY(std::optional<TableDescription> described, DescribeLive(store, table));
   if (!described) return std::optional<LiveTable>();
   LiveTable live{PropertiesOf(*described), described->table_arn, {}};
+  if (live.properties.stream) live.stream_arn = described->latest_stream_arn.value_or("");
   if (store->abilities().time_to_live) {
     auto ttl = store->Run(DescribeTimeToLiveRequest{.table_name = table});
     if (!ttl) return FromStore(ttl.error());

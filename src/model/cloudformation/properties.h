@@ -17,7 +17,7 @@ using holdfast::VectorIndex;  // rather than a model's
 
 struct SseProperties {
   bool enabled = false;
-  std::optional<std::string> sse_type;
+  std::optional<SseType> sse_type;
   std::optional<std::string> kms_master_key_id;
 
   static constexpr std::string_view kTypeName = "SSESpecification";
@@ -30,7 +30,7 @@ struct SseProperties {
 
 // A stream is wanted where this stands.
 struct StreamProperties {
-  std::string view_type;
+  StreamViewType view_type = StreamViewType::kNewAndOldImages;
 
   static constexpr std::string_view kTypeName = "StreamSpecification";
   static constexpr auto Fields() {
@@ -39,15 +39,16 @@ struct StreamProperties {
   }
 };
 
-struct PointInTimeRecoveryProperties {
-  bool enabled = false;
-  std::optional<int64_t> days;
+struct PointInTimeRecoverySpecification {
+  bool point_in_time_recovery_enabled = false;
+  std::optional<int64_t> recovery_period_in_days;
 
   static constexpr std::string_view kTypeName = "PointInTimeRecoverySpecification";
   static constexpr auto Fields() {
-    using S = PointInTimeRecoveryProperties;
-    return std::tuple(Field("PointInTimeRecoveryEnabled", &S::enabled),
-                      Field("RecoveryPeriodInDays", &S::days, {.value_min = 1, .value_max = 35}));
+    using S = PointInTimeRecoverySpecification;
+    return std::tuple(
+        Field("PointInTimeRecoveryEnabled", &S::point_in_time_recovery_enabled, {.required = true}),
+        Field("RecoveryPeriodInDays", &S::recovery_period_in_days, {.value_min = 1, .value_max = 35}));
   }
 };
 
@@ -56,6 +57,8 @@ struct TableProperties {
   std::optional<std::string> table_name;
   std::optional<BillingMode> billing_mode;
   std::optional<ProvisionedThroughput> provisioned_throughput;
+  std::optional<OnDemandThroughput> on_demand_throughput;
+  std::optional<WarmThroughput> warm_throughput;
   std::vector<AttributeDefinition> attribute_definitions;
   std::vector<KeySchemaElement> key_schema;
   std::optional<std::vector<LocalSecondaryIndex>> local_secondary_indexes;
@@ -65,7 +68,7 @@ struct TableProperties {
   std::optional<bool> deletion_protection;
   std::optional<StreamProperties> stream;
   std::optional<TimeToLiveSpecification> time_to_live;
-  std::optional<PointInTimeRecoveryProperties> point_in_time_recovery;
+  std::optional<PointInTimeRecoverySpecification> point_in_time_recovery;
   std::optional<SseProperties> encryption;
   std::optional<std::vector<Tag>> tags;
 
@@ -75,6 +78,7 @@ struct TableProperties {
     return std::tuple(
         Field("TableName", &S::table_name), Field("BillingMode", &S::billing_mode),
         Field("ProvisionedThroughput", &S::provisioned_throughput),
+        Field("OnDemandThroughput", &S::on_demand_throughput), Field("WarmThroughput", &S::warm_throughput),
         Field("AttributeDefinitions", &S::attribute_definitions, {.required = true}),
         Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
         Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
@@ -83,10 +87,9 @@ struct TableProperties {
         Field("DeletionProtectionEnabled", &S::deletion_protection), Field("StreamSpecification", &S::stream),
         Field("TimeToLiveSpecification", &S::time_to_live),
         Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
-        Field("SSESpecification", &S::encryption), Field("Tags", &S::tags), Refused{"OnDemandThroughput"},
-        Refused{"WarmThroughput"}, Refused{"ContributorInsightsSpecification"},
-        Refused{"KinesisStreamSpecification"}, Refused{"ImportSourceSpecification"},
-        Refused{"ResourcePolicy"});
+        Field("SSESpecification", &S::encryption), Field("Tags", &S::tags),
+        Refused{"ContributorInsightsSpecification"}, Refused{"KinesisStreamSpecification"},
+        Refused{"ImportSourceSpecification"}, Refused{"ResourcePolicy"});
   }
 };
 
@@ -106,7 +109,7 @@ struct SimpleTableProperties {
   std::optional<PrimaryKeyProperties> primary_key;
   std::optional<ProvisionedThroughput> provisioned_throughput;
   std::optional<SseProperties> encryption;
-  std::optional<PointInTimeRecoveryProperties> point_in_time_recovery;
+  std::optional<PointInTimeRecoverySpecification> point_in_time_recovery;
   std::optional<std::map<std::string, std::string>> tags;
 
   static constexpr std::string_view kTypeName = "AWS::Serverless::SimpleTable";
@@ -119,8 +122,24 @@ struct SimpleTableProperties {
   }
 };
 
-// AWS::DynamoDB::GlobalTable. Its provisioned throughput comes with a policy of scaling, which is AWS's
-// alone.
+// AWS::DynamoDB::GlobalTable. Its maxima on demand stand in two places; its provisioned throughput comes with
+// a policy of scaling, which is AWS's alone.
+struct ReadOnDemandProperties {
+  std::optional<int64_t> max_read_request_units;
+
+  static constexpr std::string_view kTypeName = "ReadOnDemandThroughputSettings";
+  static constexpr auto Fields() {
+    return std::tuple(Field("MaxReadRequestUnits", &ReadOnDemandProperties::max_read_request_units));
+  }
+};
+struct WriteOnDemandProperties {
+  std::optional<int64_t> max_write_request_units;
+
+  static constexpr std::string_view kTypeName = "WriteOnDemandThroughputSettings";
+  static constexpr auto Fields() {
+    return std::tuple(Field("MaxWriteRequestUnits", &WriteOnDemandProperties::max_write_request_units));
+  }
+};
 struct GlobalTableIndexProperties {
   std::string index_name;
   std::vector<KeySchemaElement> key_schema;
@@ -143,7 +162,8 @@ struct ReplicaProperties {
   std::string region;
   std::optional<TableClass> table_class;
   std::optional<bool> deletion_protection;
-  std::optional<PointInTimeRecoveryProperties> point_in_time_recovery;
+  std::optional<PointInTimeRecoverySpecification> point_in_time_recovery;
+  std::optional<ReadOnDemandProperties> read_on_demand;
   std::optional<std::vector<Tag>> tags;
 
   static constexpr std::string_view kTypeName = "ReplicaSpecification";
@@ -152,9 +172,9 @@ struct ReplicaProperties {
     return std::tuple(Field("Region", &S::region, {.required = true}), Field("TableClass", &S::table_class),
                       Field("DeletionProtectionEnabled", &S::deletion_protection),
                       Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
-                      Field("Tags", &S::tags), Refused{"ContributorInsightsSpecification"},
-                      Refused{"GlobalSecondaryIndexes"}, Refused{"GlobalTableSettingsReplicationMode"},
-                      Refused{"KinesisStreamSpecification"}, Refused{"ReadOnDemandThroughputSettings"},
+                      Field("ReadOnDemandThroughputSettings", &S::read_on_demand), Field("Tags", &S::tags),
+                      Refused{"ContributorInsightsSpecification"}, Refused{"GlobalSecondaryIndexes"},
+                      Refused{"GlobalTableSettingsReplicationMode"}, Refused{"KinesisStreamSpecification"},
                       Refused{"ReadProvisionedThroughputSettings"}, Refused{"ReplicaStreamSpecification"},
                       Refused{"ResourcePolicy"}, Refused{"SSESpecification"});
   }
@@ -169,6 +189,8 @@ struct GlobalTableProperties {
   std::optional<StreamProperties> stream;
   std::optional<TimeToLiveSpecification> time_to_live;
   std::optional<SseProperties> encryption;
+  std::optional<WriteOnDemandProperties> write_on_demand;
+  std::optional<WarmThroughput> warm_throughput;
   std::vector<ReplicaProperties> replicas;
 
   static constexpr std::string_view kTypeName = "AWS::DynamoDB::GlobalTable";
@@ -185,7 +207,8 @@ struct GlobalTableProperties {
         Field("Replicas", &S::replicas, {.required = true, .length_min = 1}), Refused{"GlobalTableSourceArn"},
         Refused{"GlobalTableWitnesses"}, Refused{"MultiRegionConsistency"},
         Refused{"ReadOnDemandThroughputSettings"}, Refused{"ReadProvisionedThroughputSettings"},
-        Refused{"WarmThroughput"}, Refused{"WriteOnDemandThroughputSettings"},
+        Field("WarmThroughput", &S::warm_throughput),
+        Field("WriteOnDemandThroughputSettings", &S::write_on_demand),
         Refused{"WriteProvisionedThroughputSettings"});
   }
 };

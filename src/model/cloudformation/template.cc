@@ -99,7 +99,7 @@ class Reader : private YamlReader {
         for (size_t begin = 0; begin <= text.size();) {
           size_t end = std::min(text.find(',', begin), text.size());
           size_t from = std::min(text.find_first_not_of(' ', begin), end);
-          value.children.emplace_back("", TextValue(at, text.substr(from, end - from)));
+          value.children.push_back(TextValue(at, text.substr(from, end - from)));
           begin = end + 1;
         }
       }
@@ -131,7 +131,7 @@ class Reader : private YamlReader {
     table.type = type;
     table.place = PlaceOf(at);
     Value properties =
-        at["Properties"] ? Evaluate(at["Properties"]) : Value{Value::Kind::kMap, table.place, {}, {}};
+        at["Properties"] ? Evaluate(at["Properties"]) : Value{Value::Kind::kMap, table.place, {}, {}, {}};
     PropertyReader reader(this);
     if (type == kTable) {
       reader.Read(properties, {}, &table.properties);
@@ -158,7 +158,7 @@ class Reader : private YamlReader {
   void AddGlobals(Value* properties) {
     At globals = top_["Globals"]["SimpleTable"];
     EachEntry(globals, [&](const std::string& name, const At& at) {
-      if (properties->Find(name) == nullptr) properties->children.emplace_back(name, Evaluate(at));
+      if (properties->Find(name) == nullptr) AddChild(name, Evaluate(at), properties);
     });
   }
 
@@ -207,8 +207,9 @@ class Reader : private YamlReader {
     table.stream = std::move(global.stream);
     table.time_to_live = std::move(global.time_to_live);
     table.encryption = std::move(global.encryption);
+    table.warm_throughput = global.warm_throughput;
     if (global.replicas.size() > 1) {
-      const Value& second = at.Find("Replicas")->children[1].second;
+      const Value& second = at.Find("Replicas")->children[1];
       Problem(second.place,
               "a second replica (" + global.replicas[1].region +
                   "): a store of holdfast is one region, and makes global tables of one replica");
@@ -219,6 +220,13 @@ class Reader : private YamlReader {
     table.deletion_protection = replica.deletion_protection;
     table.point_in_time_recovery = std::move(replica.point_in_time_recovery);
     table.tags = std::move(replica.tags);
+    if (global.write_on_demand || replica.read_on_demand) {
+      table.on_demand_throughput.emplace();
+      if (replica.read_on_demand)
+        table.on_demand_throughput->max_read_request_units = replica.read_on_demand->max_read_request_units;
+      if (global.write_on_demand)
+        table.on_demand_throughput->max_write_request_units = global.write_on_demand->max_write_request_units;
+    }
     return table;
   }
 
@@ -281,7 +289,7 @@ class Reader : private YamlReader {
   // --- values ---
 
   static Value TextValue(const At& at, std::string text) {
-    return Value{Value::Kind::kText, PlaceOf(at), std::move(text), {}};
+    return Value{Value::Kind::kText, PlaceOf(at), std::move(text), {}, {}};
   }
   // Made by a function: bounded, whatever functions are given.
   Value MadeText(const At& at, std::string text) {
@@ -314,7 +322,9 @@ class Reader : private YamlReader {
     return value;
   }
   static void AddChild(const std::string& name, Value child, Value* parent) {
-    if (child.kind != Value::Kind::kAbsent) parent->children.emplace_back(name, std::move(child));
+    if (child.kind == Value::Kind::kAbsent) return;
+    child.name = name;
+    parent->children.push_back(std::move(child));
   }
 
   std::string EvaluateText(const At& at) {
@@ -436,7 +446,7 @@ class Reader : private YamlReader {
     if (list.kind != Value::Kind::kList) return Absent(at, "Fn::Join takes a text and a list");
     std::string joined;
     for (size_t i = 0; i < list.children.size() && joined.size() <= kMadeBytesMax; ++i)
-      joined.append(i == 0 ? "" : between).append(list.children[i].second.text);
+      joined.append(i == 0 ? "" : between).append(list.children[i].text);
     return MadeText(at, std::move(joined));
   }
 
@@ -451,8 +461,8 @@ class Reader : private YamlReader {
     if (found.node.IsMap()) return Absent(at, found.path + " is no value");
     if (found.node.IsScalar()) return MadeText(at, found.node.Scalar());
     // A list of plain texts: functions do not stand in mappings.
-    Value list{Value::Kind::kList, PlaceOf(at), {}, {}};
-    for (std::string& text : Texts(found)) list.children.emplace_back("", MadeText(at, std::move(text)));
+    Value list{Value::Kind::kList, PlaceOf(at), {}, {}, {}};
+    for (std::string& text : Texts(found)) AddChild("", MadeText(at, std::move(text)), &list);
     return list;
   }
 

@@ -20,11 +20,12 @@ struct Value {
   Kind kind = Kind::kAbsent;
   Place place;
   std::string text;
-  std::vector<std::pair<std::string, Value>> children;  // keys are empty in a list
+  std::vector<Value> children;
+  std::string name;  // in a map
 
-  const Value* Find(std::string_view key) const {
-    for (const auto& [name, child] : children) {
-      if (name == key) return &child;
+  const Value* Find(std::string_view wanted) const {
+    for (const Value& child : children) {
+      if (child.name == wanted) return &child;
     }
     return nullptr;
   }
@@ -38,15 +39,15 @@ class PropertyReader {
   template <Described T>
   void Read(const Value& value, const Rules&, T* out) {
     if (!Is(value, Value::Kind::kMap, "should be a map")) return;
-    for (const auto& [name, child] : value.children) {
+    for (const Value& child : value.children) {
       bool known = false;
       auto read = [&]<class S, class M>(const Field<S, M>& field) {
-        if (field.name != name) return;
+        if (field.name != child.name) return;
         known = true;
         Read(child, field.rules, &(out->*field.member));
       };
       auto refuse = [&](const Refused& refused) {
-        if (refused.name != name) return;
+        if (refused.name != child.name) return;
         known = true;
         problems_.Problem(child.place, "not supported by holdfast (" + std::string(T::kTypeName) + ")");
       };
@@ -71,11 +72,11 @@ class PropertyReader {
   void Read(const Value& value, const Rules& rules, std::vector<T>* out) {
     if (!Is(value, Value::Kind::kList, "should be a list")) return;
     CheckLength(value, value.children.size(), "elements", rules);
-    for (const auto& [unused, child] : value.children) Read(child, {}, &out->emplace_back());
+    for (const Value& child : value.children) Read(child, {}, &out->emplace_back());
   }
   void Read(const Value& value, const Rules&, std::map<std::string, std::string>* out) {
     if (!Is(value, Value::Kind::kMap, "should be a map")) return;
-    for (const auto& [name, child] : value.children) Read(child, {}, &(*out)[name]);
+    for (const Value& child : value.children) Read(child, {}, &(*out)[child.name]);
   }
   void Read(const Value& value, const Rules& rules, std::string* out) {
     if (!Is(value, Value::Kind::kText, "should be a text")) return;
