@@ -1,6 +1,10 @@
 #include "store/access.h"
 
+#include <algorithm>
+#include <map>
+
 #include "base/base64.h"
+#include "expression/key_condition.h"
 #include "expression/parse.h"
 #include "ops/table_access.h"
 #include "value/flat.h"
@@ -202,14 +206,14 @@ class Gathering {
 
 // --- one check ---
 
-template <class Gather>
+template <class Fill>
 class Source final : public auth::FactSource {
  public:
-  explicit Source(const Gather& gather) : gather_(gather) {}
-  void Gather(Facts* facts) const override { gather_(facts); }
+  explicit Source(const Fill& fill) : fill_(fill) {}
+  void Gather(Facts* facts) const override { fill_(facts); }
 
  private:
-  const Gather& gather_;
+  const Fill& fill_;
 };
 
 // An action on a table or an index of it, named as the request names the table; `gather(Gathering&)` tells

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "auth/permissions.h"
-#include "holdfast/database.h"
 #include "json/struct_reader.h"
+#include "store/embedded_store.h"
 #include "store/guarded_store.h"
 
 namespace holdfast::store {
@@ -52,104 +52,176 @@ struct Case {
 
 const Case kCases[] = {
     // TRIP-R-17: the worker adds to the log, and that is all.
-    {"worker", "PutItem", R"({"TableName":"Log","Item":{"id":{"S":"1"}}})", true},
-    {"worker", "PutItem", R"({"TableName":"arn:aws:dynamodb:us-east-1:123456789012:table/Log","Item":{}})", true},
-    {"worker", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"ann"}}})", false},
-    {"worker", "GetItem", R"({"TableName":"Log","Key":{"id":{"S":"1"}}})", false},
-    {"worker", "UpdateItem", R"({"TableName":"Log","Key":{"id":{"S":"1"}}})", false},
-    {"worker", "DeleteItem", R"({"TableName":"Log","Key":{"id":{"S":"1"}}})", false},
-    {"worker", "Query", R"({"TableName":"Log","KeyConditionExpression":"id = :i"})", false},
-    {"worker", "Scan", R"({"TableName":"Log"})", false},
-    {"worker", "BatchWriteItem", R"({"RequestItems":{"Log":[{"PutRequest":{"Item":{"id":{"S":"1"}}}}]}})", false},
-    {"worker", "DescribeTable", R"({"TableName":"Log"})", false},
-    {"worker", "DeleteTable", R"({"TableName":"Log"})", false},
+    {"worker", "PutItem", R"j({"TableName":"Log","Item":{"id":{"S":"1"}}})j", true},
+    {"worker", "PutItem", R"j({"TableName":"arn:aws:dynamodb:us-east-1:123456789012:table/Log","Item":{}})j",
+     true},
+    {"worker", "PutItem", R"j({"TableName":"Games","Item":{"user":{"S":"ann"}}})j", false},
+    {"worker", "GetItem", R"j({"TableName":"Log","Key":{"id":{"S":"1"}}})j", false},
+    {"worker", "UpdateItem", R"j({"TableName":"Log","Key":{"id":{"S":"1"}}})j", false},
+    {"worker", "DeleteItem", R"j({"TableName":"Log","Key":{"id":{"S":"1"}}})j", false},
+    {"worker", "Query", R"j({"TableName":"Log","KeyConditionExpression":"id = :i"})j", false},
+    {"worker", "Scan", R"j({"TableName":"Log"})j", false},
+    {"worker", "BatchWriteItem", R"j({"RequestItems":{"Log":[{"PutRequest":{"Item":{"id":{"S":"1"}}}}]}})j",
+     false},
+    {"worker", "DescribeTable", R"j({"TableName":"Log"})j", false},
+    {"worker", "DeleteTable", R"j({"TableName":"Log"})j", false},
     {"worker", "ListTables", "{}", false},
     {"worker", "DescribeLimits", "{}", false},
     {"worker", "DescribeEndpoints", "{}", false},
-    {"worker", "TagResource", R"({"ResourceArn":"arn:aws:dynamodb:us-east-1:123456789012:table/Log","Tags":[]})", false},
+    {"worker", "TagResource",
+     R"j({"ResourceArn":"arn:aws:dynamodb:us-east-1:123456789012:table/Log","Tags":[]})j", false},
     // transactions: each action under its own name
-    {"worker", "TransactWriteItems", R"({"TransactItems":[{"Put":{"TableName":"Log","Item":{"id":{"S":"1"}}}}]})", true},
-    {"worker", "TransactWriteItems", R"({"TransactItems":[{"Put":{"TableName":"Log","Item":{"id":{"S":"1"}}}},
+    {"worker", "TransactWriteItems",
+     R"j({"TransactItems":[{"Put":{"TableName":"Log","Item":{"id":{"S":"1"}}}}]})j", true},
+    {"worker", "TransactWriteItems",
+     R"j({"TransactItems":[{"Put":{"TableName":"Log","Item":{"id":{"S":"1"}}}},
         {"ConditionCheck":{"TableName":"Games","Key":{"user":{"S":"a"}},"ConditionExpression":"attribute_exists(#u)"}}]
-})", false},
-    {"worker", "TransactWriteItems", R"({"TransactItems":[{"Update":{"TableName":"Log","Key":{"id":{"S":"1"}},"UpdateExpression":"SET a = :a"}}]})", false},
-    {"worker", "TransactWriteItems", R"({"TransactItems":[{"Delete":{"TableName":"Log","Key":{"id":{"S":"1"}}}}]})", false},
-    {"reader", "TransactGetItems", R"({"TransactItems":[{"Get":{"TableName":"Games","Key":{"user":{"S":"a"}}}}]})", true},
-    {"reader", "TransactGetItems", R"({"TransactItems":[{"Get":{"TableName":"Games","Key":{"user":{"S":"a"}}}},
-        {"Get":{"TableName":"Log","Key":{"id":{"S":"1"}}}}]})", false},
+})j",
+     false},
+    {"worker", "TransactWriteItems",
+     R"j({"TransactItems":[{"Update":{"TableName":"Log","Key":{"id":{"S":"1"}},"UpdateExpression":"SET a = :a"}}]})j",
+     false},
+    {"worker", "TransactWriteItems",
+     R"j({"TransactItems":[{"Delete":{"TableName":"Log","Key":{"id":{"S":"1"}}}}]})j", false},
+    {"reader", "TransactGetItems",
+     R"j({"TransactItems":[{"Get":{"TableName":"Games","Key":{"user":{"S":"a"}}}}]})j", true},
+    {"reader", "TransactGetItems",
+     R"j({"TransactItems":[{"Get":{"TableName":"Games","Key":{"user":{"S":"a"}}}},
+        {"Get":{"TableName":"Log","Key":{"id":{"S":"1"}}}}]})j",
+     false},
     // batches: one denied table denies all
-    {"reader", "BatchGetItem", R"({"RequestItems":{"Games":{"Keys":[{"user":{"S":"a"}}]}}})", true},
-    {"reader", "BatchGetItem", R"({"RequestItems":{"Games":{"Keys":[{"user":{"S":"a"}}]},"Log":{"Keys":[{"id":{"S":"1"}}]}}})", false},
-    {"both", "BatchGetItem", R"({"RequestItems":{"Log":{"Keys":[{"id":{"S":"1"}}]}}})", false},
+    {"reader", "BatchGetItem", R"j({"RequestItems":{"Games":{"Keys":[{"user":{"S":"a"}}]}}})j", true},
+    {"reader", "BatchGetItem",
+     R"j({"RequestItems":{"Games":{"Keys":[{"user":{"S":"a"}}]},"Log":{"Keys":[{"id":{"S":"1"}}]}}})j",
+     false},
+    {"both", "BatchGetItem", R"j({"RequestItems":{"Log":{"Keys":[{"id":{"S":"1"}}]}}})j", false},
     // tables and their indexes
-    {"reader", "Query", R"({"TableName":"Games","KeyConditionExpression":"#u = :u"})", true},
-    {"reader", "Query", R"({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u"})", false},
-    {"scores", "Query", R"({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u"})", true},
-    {"scores", "Scan", R"({"TableName":"Games","IndexName":"byGame"})", true},
-    {"scores", "Scan", R"({"TableName":"Games"})", false},
-    {"scores", "SearchVectors", R"({"TableName":"Games","IndexName":"near","SearchVector":[1],"TopK":1})", true},
-    {"columns", "SearchVectors", R"({"TableName":"Games","IndexName":"near","SearchVector":[1],"TopK":1})", false},
-    {"reader", "DescribeTable", R"({"TableName":"Games"})", true},
-    {"reader", "DescribeTimeToLive", R"({"TableName":"Games"})", true},
-    {"reader", "UpdateTable", R"({"TableName":"Games"})", false},
-    {"reader", "CreateTable", R"({"TableName":"Games2"})", false},
+    {"reader", "Query", R"j({"TableName":"Games","KeyConditionExpression":"#u = :u"})j", true},
+    {"reader", "Query",
+     R"j({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u"})j", false},
+    {"scores", "Query",
+     R"j({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u"})j", true},
+    {"scores", "Scan", R"j({"TableName":"Games","IndexName":"byGame"})j", true},
+    {"scores", "Scan", R"j({"TableName":"Games"})j", false},
+    {"scores", "SearchVectors", R"j({"TableName":"Games","IndexName":"near","SearchVector":[1],"TopK":1})j",
+     true},
+    {"columns", "SearchVectors", R"j({"TableName":"Games","IndexName":"near","SearchVector":[1],"TopK":1})j",
+     false},
+    {"reader", "DescribeTable", R"j({"TableName":"Games"})j", true},
+    {"reader", "DescribeTimeToLive", R"j({"TableName":"Games"})j", true},
+    {"reader", "UpdateTable", R"j({"TableName":"Games"})j", false},
+    {"reader", "CreateTable", R"j({"TableName":"Games2"})j", false},
     // leading keys
-    {"ann", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"ann"},"game":{"S":"chess"}}})", true},
-    {"ann", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"bob"},"game":{"S":"ann"}}})", false},
-    {"ann", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"ann"},"game":{"S":"go"}}})", true},
-    {"ann", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"bob"},"game":{"S":"go"}}})", false},
-    {"ann", "PutItem", R"({"TableName":"Games","Item":{"game":{"S":"go"}}})", false},
-    {"ann", "DeleteItem", R"({"TableName":"Games","Key":{"user":{"S":"bob"}}})", false},
-    {"ann", "UpdateItem", R"({"TableName":"Games","Key":{"user":{"S":"ann"}},"UpdateExpression":"SET a = :a"})", true},
-    {"ann", "Scan", R"({"TableName":"Games"})", false},
-    {"ann", "Query", R"({"TableName":"Games","KeyConditionExpression":"#u = :u AND begins_with(game, :g)","ExpressionAttributeNames":{"#u":"user"},
-        "ExpressionAttributeValues":{":u":{"S":"ann"},":g":{"S":"c"}}})", true},
-    {"ann", "Query", R"({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"},
-        "ExpressionAttributeValues":{":u":{"S":"bob"}}})", false},
-    {"ann", "Query", R"({"TableName":"Games","KeyConditionExpression":"#u = :u AND","ExpressionAttributeValues":{":u":{"S":"ann"}}})", false},
-    {"ann", "Query", R"({"TableName":"Games","KeyConditions":{"user":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"ann"}]}}})", true},
-    {"ann", "Query", R"({"TableName":"Games","KeyConditions":{"user":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"bob"}]}}})", false},
-    {"ann", "Query", R"({"TableName":"Games","KeyConditions":{"user":{"ComparisonOperator":"GE","AttributeValueList":[{"S":"ann"}]}}})", false},
-    {"ann", "Query", R"({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u","ExpressionAttributeValues":{":u":{"S":"ann"}}})", true},
-    {"ann", "Query", R"({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u","ExpressionAttributeValues":{":u":{"S":"chess"}}})", false},
-    {"ann", "BatchGetItem", R"({"RequestItems":{"Games":{"Keys":[{"user":{"S":"ann"}},{"user":{"S":"bob"}}]}}})", false},
-    {"ann", "BatchWriteItem", R"({"RequestItems":{"Games":[{"PutRequest":{"Item":{"user":{"S":"ann"}}}},{"DeleteRequest":{"Key":{"user":{"S":"ann"}}}}]}})", true},
-    {"ann", "BatchWriteItem", R"({"RequestItems":{"Games":[{"PutRequest":{"Item":{"user":{"S":"ann"}}}},{"DeleteRequest":{"Key":{"user":{"S":"bob"}}}}]}})", false},
-    {"ann", "TransactWriteItems", R"({"TransactItems":[{"Put":{"TableName":"Games","Item":{"user":{"S":"ann"}}}},
-        {"Delete":{"TableName":"Games","Key":{"user":{"S":"bob"}}}}]})", false},
-    {"ann", "DescribeTable", R"({"TableName":"Games"})", false},
-    {"seven", "GetItem", R"({"TableName":"Numbers","Key":{"id":{"N":"7.0"}}})", true},
-    {"seven", "GetItem", R"({"TableName":"Numbers","Key":{"id":{"N":"70"}}})", false},
+    {"ann", "GetItem", R"j({"TableName":"Games","Key":{"user":{"S":"ann"},"game":{"S":"chess"}}})j", true},
+    {"ann", "GetItem", R"j({"TableName":"Games","Key":{"user":{"S":"bob"},"game":{"S":"ann"}}})j", false},
+    {"ann", "PutItem", R"j({"TableName":"Games","Item":{"user":{"S":"ann"},"game":{"S":"go"}}})j", true},
+    {"ann", "PutItem", R"j({"TableName":"Games","Item":{"user":{"S":"bob"},"game":{"S":"go"}}})j", false},
+    {"ann", "PutItem", R"j({"TableName":"Games","Item":{"game":{"S":"go"}}})j", false},
+    {"ann", "DeleteItem", R"j({"TableName":"Games","Key":{"user":{"S":"bob"}}})j", false},
+    {"ann", "UpdateItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"ann"}},"UpdateExpression":"SET a = :a"})j", true},
+    {"ann", "Scan", R"j({"TableName":"Games"})j", false},
+    {"ann", "Query",
+     R"j({"TableName":"Games","KeyConditionExpression":"#u = :u AND begins_with(game, :g)","ExpressionAttributeNames":{"#u":"user"},
+        "ExpressionAttributeValues":{":u":{"S":"ann"},":g":{"S":"c"}}})j",
+     true},
+    {"ann", "Query",
+     R"j({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"},
+        "ExpressionAttributeValues":{":u":{"S":"bob"}}})j",
+     false},
+    {"ann", "Query",
+     R"j({"TableName":"Games","KeyConditionExpression":"#u = :u AND","ExpressionAttributeValues":{":u":{"S":"ann"}}})j",
+     false},
+    {"ann", "Query",
+     R"j({"TableName":"Games","KeyConditions":{"user":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"ann"}]}}})j",
+     true},
+    {"ann", "Query",
+     R"j({"TableName":"Games","KeyConditions":{"user":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"bob"}]}}})j",
+     false},
+    {"ann", "Query",
+     R"j({"TableName":"Games","KeyConditions":{"user":{"ComparisonOperator":"GE","AttributeValueList":[{"S":"ann"}]}}})j",
+     false},
+    {"ann", "Query",
+     R"j({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u","ExpressionAttributeValues":{":u":{"S":"ann"}}})j",
+     true},
+    {"ann", "Query",
+     R"j({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :u","ExpressionAttributeValues":{":u":{"S":"chess"}}})j",
+     false},
+    {"ann", "BatchGetItem",
+     R"j({"RequestItems":{"Games":{"Keys":[{"user":{"S":"ann"}},{"user":{"S":"bob"}}]}}})j", false},
+    {"ann", "BatchWriteItem",
+     R"j({"RequestItems":{"Games":[{"PutRequest":{"Item":{"user":{"S":"ann"}}}},{"DeleteRequest":{"Key":{"user":{"S":"ann"}}}}]}})j",
+     true},
+    {"ann", "BatchWriteItem",
+     R"j({"RequestItems":{"Games":[{"PutRequest":{"Item":{"user":{"S":"ann"}}}},{"DeleteRequest":{"Key":{"user":{"S":"bob"}}}}]}})j",
+     false},
+    {"ann", "TransactWriteItems",
+     R"j({"TransactItems":[{"Put":{"TableName":"Games","Item":{"user":{"S":"ann"}}}},
+        {"Delete":{"TableName":"Games","Key":{"user":{"S":"bob"}}}}]})j",
+     false},
+    {"ann", "DescribeTable", R"j({"TableName":"Games"})j", false},
+    {"seven", "GetItem", R"j({"TableName":"Numbers","Key":{"id":{"N":"7.0"}}})j", true},
+    {"seven", "GetItem", R"j({"TableName":"Numbers","Key":{"id":{"N":"70"}}})j", false},
     // A table that is not there has every key: it cannot be told from one whose key is another's.
-    {"ann", "GetItem", R"({"TableName":"Gone","Key":{"user":{"S":"ann"}}})", false},
-    {"ann", "GetItem", R"({"TableName":"Gone","Key":{"user":{"S":"bob"}}})", false},
+    {"ann", "GetItem", R"j({"TableName":"Gone","Key":{"user":{"S":"ann"}}})j", false},
+    {"ann", "GetItem", R"j({"TableName":"Gone","Key":{"user":{"S":"bob"}}})j", false},
     // attributes
-    {"columns", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"score"})", true},
-    {"columns", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"score, salary"})", false},
-    {"columns", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"#s","ExpressionAttributeNames":{"#s":"salary"}})", false},
-    {"columns", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"score.salary[0].#s","ExpressionAttributeNames":{"#s":"x"}})", true},
-    {"columns", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}}})", false},
-    {"columns", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"AttributesToGet":["score"]})", true},
-    {"columns", "GetItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"AttributesToGet":["salary"]})", false},
-    {"columns", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"a"},"score":{"N":"1"}}})", true},
-    {"columns", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"a"},"salary":{"N":"1"}}})", false},
-    {"columns", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"a"}},"ConditionExpression":"salary > :s"})", false},
-    {"columns", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"a"}},"ReturnValues":"ALL_OLD"})", false},
-    {"columns", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"a"}},"Expected":{"salary":{"Exists":false}}})", false},
-    {"columns", "PutItem", R"({"TableName":"Games","Item":{"user":{"S":"a"}},"ConditionExpression":"score = :s",
-        "ReturnValuesOnConditionCheckFailure":"ALL_OLD"})", false},
-    {"columns", "UpdateItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"UpdateExpression":"SET score = :s","ReturnValues":"UPDATED_NEW"})", true},
-    {"columns", "UpdateItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"UpdateExpression":"SET score = salary"})", false},
-    {"columns", "UpdateItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"AttributeUpdates":{"salary":{"Action":"DELETE"}}})", false},
-    {"columns", "UpdateItem", R"({"TableName":"Games","Key":{"user":{"S":"a"}},"UpdateExpression":"SET score = :s","ReturnValues":"ALL_NEW"})", false},
-    {"columns", "Query", R"({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"},"ProjectionExpression":"game"})", true},
-    {"columns", "Query", R"({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"},
-        "ProjectionExpression":"game","FilterExpression":"salary > :s"})", false},
-    {"columns", "Query", R"({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"}})", false},
-    {"columns", "Scan", R"({"TableName":"Games","ScanFilter":{"salary":{"ComparisonOperator":"NOT_NULL"}},"AttributesToGet":["user"]})", false},
-    {"columns", "Scan", R"({"TableName":"Games","Select":"COUNT"})", false},
-    {"columns", "Scan", R"({"TableName":"Games","ProjectionExpression":"score","Select":"SPECIFIC_ATTRIBUTES"})", true},
-    {"columns", "BatchGetItem", R"({"RequestItems":{"Games":{"Keys":[{"user":{"S":"a"}}],"ProjectionExpression":"salary"}}})", false},
+    {"columns", "GetItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"score"})j", true},
+    {"columns", "GetItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"score, salary"})j", false},
+    {"columns", "GetItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"#s","ExpressionAttributeNames":{"#s":"salary"}})j",
+     false},
+    {"columns", "GetItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"score.salary[0].#s","ExpressionAttributeNames":{"#s":"x"}})j",
+     true},
+    {"columns", "GetItem", R"j({"TableName":"Games","Key":{"user":{"S":"a"}}})j", false},
+    {"columns", "GetItem", R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"AttributesToGet":["score"]})j",
+     true},
+    {"columns", "GetItem", R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"AttributesToGet":["salary"]})j",
+     false},
+    {"columns", "PutItem", R"j({"TableName":"Games","Item":{"user":{"S":"a"},"score":{"N":"1"}}})j", true},
+    {"columns", "PutItem", R"j({"TableName":"Games","Item":{"user":{"S":"a"},"salary":{"N":"1"}}})j", false},
+    {"columns", "PutItem",
+     R"j({"TableName":"Games","Item":{"user":{"S":"a"}},"ConditionExpression":"salary > :s"})j", false},
+    {"columns", "PutItem", R"j({"TableName":"Games","Item":{"user":{"S":"a"}},"ReturnValues":"ALL_OLD"})j",
+     false},
+    {"columns", "PutItem",
+     R"j({"TableName":"Games","Item":{"user":{"S":"a"}},"Expected":{"salary":{"Exists":false}}})j", false},
+    {"columns", "PutItem",
+     R"j({"TableName":"Games","Item":{"user":{"S":"a"}},"ConditionExpression":"score = :s",
+        "ReturnValuesOnConditionCheckFailure":"ALL_OLD"})j",
+     false},
+    {"columns", "UpdateItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"UpdateExpression":"SET score = :s","ReturnValues":"UPDATED_NEW"})j",
+     true},
+    {"columns", "UpdateItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"UpdateExpression":"SET score = salary"})j", false},
+    {"columns", "UpdateItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"AttributeUpdates":{"salary":{"Action":"DELETE"}}})j",
+     false},
+    {"columns", "UpdateItem",
+     R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"UpdateExpression":"SET score = :s","ReturnValues":"ALL_NEW"})j",
+     false},
+    {"columns", "Query",
+     R"j({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"},"ProjectionExpression":"game"})j",
+     true},
+    {"columns", "Query",
+     R"j({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"},
+        "ProjectionExpression":"game","FilterExpression":"salary > :s"})j",
+     false},
+    {"columns", "Query",
+     R"j({"TableName":"Games","KeyConditionExpression":"#u = :u","ExpressionAttributeNames":{"#u":"user"}})j",
+     false},
+    {"columns", "Scan",
+     R"j({"TableName":"Games","ScanFilter":{"salary":{"ComparisonOperator":"NOT_NULL"}},"AttributesToGet":["user"]})j",
+     false},
+    {"columns", "Scan", R"j({"TableName":"Games","Select":"COUNT"})j", false},
+    {"columns", "Scan",
+     R"j({"TableName":"Games","ProjectionExpression":"score","Select":"SPECIFIC_ATTRIBUTES"})j", true},
+    {"columns", "BatchGetItem",
+     R"j({"RequestItems":{"Games":{"Keys":[{"user":{"S":"a"}}],"ProjectionExpression":"salary"}}})j", false},
 };
 
 Item Text(const char* attribute, const char* text) {
@@ -159,10 +231,10 @@ Item Text(const char* attribute, const char* text) {
 class AccessTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto opened = Database::Open({});
+    auto opened = engine::Engine::Open({});
     ASSERT_TRUE(opened);
-    database_ = *std::move(opened);
-    keys_ = KeysOf(database_->GetEngine());
+    engine_ = *std::move(opened);
+    keys_ = KeysOf(engine_.get());
     auto permissions = auth::Permissions::Parse(kFile, "keys.json", {});
     ASSERT_TRUE(permissions) << permissions.error().ToString();
     permissions_ = *std::move(permissions);
@@ -182,7 +254,7 @@ class AccessTest : public testing::Test {
   void Make(std::string_view json) {
     CreateTableRequest request;
     ASSERT_NO_FATAL_FAILURE(Read(json, &request));
-    auto created = database_->CreateTable(request);
+    auto created = ops::Run(engine_.get(), request);
     ASSERT_TRUE(created) << created.error().ToString();
   }
 
@@ -213,7 +285,7 @@ class AccessTest : public testing::Test {
     return Error(ErrorCode::kUnknownOperation, "");
   }
 
-  std::unique_ptr<Database> database_;
+  std::unique_ptr<engine::Engine> engine_;
   PartitionKeys keys_;
   std::unique_ptr<auth::Permissions> permissions_;
 };
@@ -222,7 +294,7 @@ TEST_F(AccessTest, DB_T_20_RequestsComeToWhatTheCasesSay) {
   for (const Case& one : kCases) {
     Status allowed = Ask(one);
     EXPECT_EQ(allowed.has_value(), one.allowed) << one.who << " " << one.operation << " " << one.body;
-    if (!allowed) EXPECT_EQ(allowed.error().code(), ErrorCode::kAccessDenied) << one.body;
+    EXPECT_TRUE(allowed || allowed.error().code() == ErrorCode::kAccessDenied) << one.body;
   }
 }
 
@@ -243,15 +315,16 @@ TEST_F(AccessTest, NoOperationIsOpenToOneWithoutPolicies) {
   EXPECT_FALSE(CheckAccess({nobody, keys_}, puts));
   constexpr std::string_view kOfMany[] = {"TransactWriteItems", "TransactGetItems", "BatchGetItem",
                                           "BatchWriteItem"};
-#define HF_OPERATION(name, ...)                                                      \
-  if (std::find(std::begin(kOfMany), std::end(kOfMany), #name) == std::end(kOfMany)) \
-    EXPECT_FALSE(CheckAccess({nobody, keys_}, name##Request{})) << #name;
+#define HF_OPERATION(name, ...)                                                        \
+  if (std::find(std::begin(kOfMany), std::end(kOfMany), #name) == std::end(kOfMany)) { \
+    EXPECT_FALSE(CheckAccess({nobody, keys_}, name##Request{})) << #name;              \
+  }
 #include "ops/operations.inc"
 #undef HF_OPERATION
 }
 
 TEST_F(AccessTest, AGuardedStoreHoldsWhomItActsFor) {
-  auto store = EmbeddedStore(database_.get());
+  auto store = EmbeddedStore(engine_.get());
   auto guarded = GuardedStore(store.get(), keys_, "Numbers");
   PutItemRequest log{.table_name = "Log", .item = Text("id", "1")};
   GetItemRequest get{.table_name = "Log", .key = Text("id", "1")};

@@ -8,6 +8,7 @@
 #include "json/strict_reader.h"
 #include "json/struct_reader.h"
 #include "json/struct_writer.h"
+#include "ops/constraints.h"
 #include "ops/operations.h"
 #include "wire/compression.h"
 #include "wire/error_map.h"
@@ -39,7 +40,7 @@ struct DynamoDbProtocol::Operation {
   std::string_view name;
   Where where;
   Handled (DynamoDbProtocol::*run)(Exchange* exchange, const void* element, std::string_view body,
-                                   bool always_pool);
+                                   const auth::Principal* principal, bool always_pool);
 };
 
 const std::vector<DynamoDbProtocol::Operation>& DynamoDbProtocol::Operations() {
@@ -61,6 +62,7 @@ DynamoDbProtocol::DynamoDbProtocol(engine::Engine* engine, WorkerPool* pool, con
       log_(log),
       options_(std::move(options)),
       hosts_(options_.hosts),
+      partition_keys_(store::KeysOf(engine)),
       metrics_([] {
         std::vector<std::string_view> names;
         for (const Operation& operation : Operations()) names.push_back(operation.name);
@@ -215,29 +217,36 @@ HttpHandler::Handled DynamoDbProtocol::HandleBody(Exchange* exchange, std::strin
       number = found->second;
   }
   if (number == Operations().size()) return Fail(exchange, Error(ErrorCode::kUnknownOperation, ""));
-  if (Status allowed = Authenticate(request); !allowed) return Fail(exchange, allowed.error());
+  Result<const auth::Principal*> principal = Authenticate(request);
+  if (!principal) return Fail(exchange, principal.error());
   if (!parsed) return Fail(exchange, json::SerializationError({}));
   exchange->operation = number;
   const Operation& operation = Operations()[number];
-  return (this->*operation.run)(exchange, &element, body, operation.where == Operation::Where::kPool);
+  return (this->*operation.run)(exchange, &element, body, *principal,
+                                operation.where == Operation::Where::kPool);
 }
 
-Status DynamoDbProtocol::Authenticate(const HttpRequest& request) const {
+Result<const auth::Principal*> DynamoDbProtocol::Authenticate(const HttpRequest& request) const {
   static_assert(sizeof(auth::HeaderView) == sizeof(Header));
   auth::SignedRequest signed_request{
       request.method,         request.path,
       request.query,          reinterpret_cast<const auth::HeaderView*>(request.headers.data()),
       request.headers.size(), request.body};
-  if (!options_.credentials) return auth::CheckSignatureShape(signed_request);
+  const auth::Principal* nobody = nullptr;
+  if (!options_.credentials) {
+    HF_CHECK_OK(auth::CheckSignatureShape(signed_request));
+    return nobody;
+  }
   // Signers go by the time of day, whatever clock the store is given.
-  return auth::Verify(signed_request, *options_.credentials, base::SystemClock())
-      .transform([](const std::string&) { return Ok{}; });
+  HF_TRY(std::string name, auth::Verify(signed_request, *options_.credentials, base::SystemClock()));
+  return options_.permissions == nullptr ? nobody : options_.permissions->Named(name);
 }
 
 // One operation under way, from its parsed request to its rendered answer.
 template <class Request, class Response>
 HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* element,
-                                           [[maybe_unused]] std::string_view body, bool always_pool) {
+                                           [[maybe_unused]] std::string_view body,
+                                           const auth::Principal* principal, bool always_pool) {
   if constexpr (requires { Request::kStrict; }) {
     Status strict = json::CheckStrict<Request>(*static_cast<const json::Element*>(element), body);
     if (!strict) return Fail(exchange, strict.error());
@@ -246,6 +255,11 @@ HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* eleme
   Result<Request> request =
       json::ReadStruct<Request>(*static_cast<const json::Element*>(element), &violations);
   if (!request) return Fail(exchange, request.error());
+  if (principal != nullptr) {
+    Status allowed = ops::CheckConstraints(*request, violations);
+    if (allowed) allowed = store::CheckAccess({*principal, partition_keys_}, *request);
+    if (!allowed) return Fail(exchange, allowed.error());
+  }
 
   auto execute = [this, exchange](const Request& r, const Violations& v, storage::Wait wait,
                                   bool* await_durability) {

@@ -1,7 +1,8 @@
 // The DynamoDB protocol on HTTP: JSON 1.0 in POST /, and the few pages that people and probes ask for.
 //
 // In the order in which AWS refuses: method and path, content type, JSON syntax, operation, signature, body
-// types, constraints, and then the operation itself.
+// types, constraints, permissions, and then the operation itself. Up to the permissions nothing is looked up
+// that an answer could tell of.
 //
 // Operations run on the I/O thread that read them as long as nothing has to be waited for; one that would
 // wait is run again on the worker pool. Answers that rest on unsynced writes are rendered at once and sent
@@ -17,9 +18,11 @@
 #include <string>
 #include <vector>
 
+#include "auth/permissions.h"
 #include "auth/sigv4.h"
 #include "base/log.h"
 #include "engine/engine.h"
+#include "store/access.h"
 #include "wire/exchange.h"
 #include "wire/host_rule.h"
 #include "wire/metrics.h"
@@ -30,6 +33,8 @@ namespace holdfast::wire {
 struct ProtocolOptions {
   // Verify signatures against these; without, any well-formed signature passes.
   std::optional<auth::Credentials> credentials;
+  // Who of them is held to policies. Null: nobody.
+  const auth::Permissions* permissions = nullptr;
   // Answer cross-origin requests of browsers.
   bool cors = false;
   // Names under which we may be addressed, besides loopback ones. "*": any.
@@ -64,20 +69,23 @@ class DynamoDbProtocol final : public HttpHandler {
   Handled HandleGet(Exchange* exchange);
   Handled HandlePost(Exchange* exchange);
   Handled HandleBody(Exchange* exchange, std::string_view body);
-  Status Authenticate(const HttpRequest& request) const;
+  // Null: held to no policies.
+  Result<const auth::Principal*> Authenticate(const HttpRequest& request) const;
   bool IsAllowedHost(const HttpRequest& request) const;
   Handled Fail(Exchange* exchange, const Error& error);
   // Headers and, where asked for and worth it, compression. Returns kPending when that goes to the pool.
   Handled Complete(Exchange* exchange, bool await_durability, bool on_io_thread);
   void Seal(Exchange* exchange);
   template <class Request, class Response>
-  Handled Run(Exchange* exchange, const void* element, std::string_view body, bool always_pool);
+  Handled Run(Exchange* exchange, const void* element, std::string_view body,
+              const auth::Principal* principal, bool always_pool);
 
   engine::Engine* const engine_;
   WorkerPool* const pool_;
   const base::Log* const log_;
   const ProtocolOptions options_;
   const HostRule hosts_;
+  const store::PartitionKeys partition_keys_;
   Metrics metrics_;
   std::atomic<bool> ready_{true};
 };

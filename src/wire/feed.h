@@ -67,10 +67,12 @@ class Hub {
 };
 
 // What a connection says and is told: the messages of the WebSocket (docs/websocket.md). `may_read` says
-// which entities the caller may subscribe to; it is called on the I/O thread. `connection_id` must be the
-// only one of its name in the hub. The session is registered when its channel opens and until it closes.
+// which entities the caller may subscribe to, and `may_hear` whether to events, beyond what its role says of
+// them (empty: yes); they are called on the I/O thread. `connection_id` must be the only one of its name in
+// the hub. The session is registered when its channel opens and until it closes.
 std::shared_ptr<ChannelHandler> MakeFeedSession(Hub* hub, Caller caller,
                                                 std::function<bool(std::string_view entity)> may_read,
-                                                std::string connection_id);
+                                                std::string connection_id,
+                                                std::function<bool()> may_hear = {});
 
 }  // namespace holdfast::wire

@@ -21,10 +21,12 @@ constexpr size_t kIdBytesMax = 128;
 
 class FeedSession final : public ChannelHandler {
  public:
-  FeedSession(Hub::Impl* hub, Caller caller, std::function<bool(std::string_view)> may_read, std::string id)
+  FeedSession(Hub::Impl* hub, Caller caller, std::function<bool(std::string_view)> may_read, std::string id,
+              std::function<bool()> may_hear)
       : hub_(hub),
         caller_(std::move(caller)),
         may_read_(std::move(may_read)),
+        may_hear_(std::move(may_hear)),
         connection_id_(std::move(id)) {}
 
   static Hub::Impl* In(Hub* hub) { return hub->impl_.get(); }
@@ -103,7 +105,7 @@ class FeedSession final : public ChannelHandler {
       });
     });
     if (!known) return refuse("NotFound", "the model " + model.name + " has no event " + subscription.event);
-    if (model::MayHear(model, caller_)) return true;
+    if (model::MayHear(model, caller_) && (!may_hear_ || may_hear_())) return true;
     return refuse("Forbidden", "the role " + caller_.role + " hears no events");
   }
 
@@ -148,6 +150,7 @@ class FeedSession final : public ChannelHandler {
   Hub::Impl* const hub_;
   const Caller caller_;
   const std::function<bool(std::string_view)> may_read_;
+  const std::function<bool()> may_hear_;
   const std::string connection_id_;
   // --- of the I/O thread ---
   std::shared_ptr<Channel> channel_;
@@ -156,9 +159,9 @@ class FeedSession final : public ChannelHandler {
 
 std::shared_ptr<ChannelHandler> MakeFeedSession(Hub* hub, Caller caller,
                                                 std::function<bool(std::string_view entity)> may_read,
-                                                std::string connection_id) {
+                                                std::string connection_id, std::function<bool()> may_hear) {
   return std::make_shared<FeedSession>(FeedSession::In(hub), std::move(caller), std::move(may_read),
-                                       std::move(connection_id));
+                                       std::move(connection_id), std::move(may_hear));
 }
 
 }  // namespace holdfast::wire

@@ -6,6 +6,8 @@
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/refusal.h"
+#include "store/access.h"
+#include "store/acting_for.h"
 #include "wire/agents.h"
 #include "wire/caller.h"
 #include "wire/compression.h"
@@ -87,6 +89,17 @@ const std::vector<Shape>& Shapes() {
     return all;
   }();
   return shapes;
+}
+
+// What is neither of a model nor below is the agent runtime's. It works on a thread of its own, for all its
+// callers: those who are held to policies need to be allowed what it may come to.
+Status CheckSessions(const auth::Principal& principal, const Route& route, const Shape& shape) {
+  bool of_model = std::find(shape.segments.begin(), shape.segments.end(), "{model}") != shape.segments.end();
+  if (of_model || route.answer == &ListModels || route.answer == &PostToConnection) return Ok{};
+  bool reads =
+      shape.method == "GET" && route.answer != &OpenWorkerSocket && route.answer != &OpenDeviceSocket;
+  return store::CheckUse(principal, agent::RuntimeOptions().table,
+                         reads ? store::Use::kRead : store::Use::kWrite);
 }
 
 bool Fits(const std::vector<std::string>& shape, const std::vector<std::string>& segments) {
@@ -284,6 +297,10 @@ Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view
     return Refuse("Unauthenticated", identity.error().message());
   HF_TRY(call.identity, std::move(identity));
   if (matched.error) return *matched.error;
+  // All that the route asks of a store it asks on this thread, and so for the bearer.
+  auth::PrincipalPtr principal = options_.principal_of ? options_.principal_of(call.identity) : nullptr;
+  store::ActingFor acting(principal.get());
+  if (principal) HF_CHECK_OK(CheckSessions(*principal, kRoutes[*matched.route], Shapes()[*matched.route]));
 
   const std::vector<std::string>& shape = Shapes()[*matched.route].segments;
   for (size_t i = 0; i < shape.size(); ++i) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "auth/identity.h"
+#include "auth/permissions.h"
 #include "holdfast/model.h"
 #include "model/model.h"
 #include "wire/channel.h"
@@ -35,6 +35,8 @@ struct RestOptions {
   Agents* agents = nullptr;  // null: there are none
   // Fails with kUnrecognizedClient for a token that is not to be believed. May block.
   std::function<Result<auth::Identity>(std::string_view jwt)> authenticate;
+  // Whom a bearer's policies hold; null: nobody. Empty: there are no policies.
+  std::function<auth::PrincipalPtr(const auth::Identity& bearer)> principal_of;
   // Sends a text to an open connection; false when there is no such connection. Empty: there are none.
   std::function<bool(std::string_view connection, std::string_view text)> post;
   // Tells what a command emitted, once, after its commit. Empty: nobody listens.

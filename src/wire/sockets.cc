@@ -64,11 +64,12 @@ Hub* Sockets::HubOf(const model::Model& model) const {
 
 Result<std::shared_ptr<ChannelHandler>> Sockets::Open(Application* application, const Caller& caller,
                                                       int64_t expires_at,
-                                                      std::function<bool(std::string_view)> may_read) {
+                                                      std::function<bool(std::string_view)> may_read,
+                                                      std::function<bool()> may_hear) {
   std::string id = random_.Uuid();
   auto connection = std::make_shared<Connection>(
       this, application, expires_at,
-      MakeFeedSession(HubOf(application->model()), caller, std::move(may_read), id));
+      MakeFeedSession(HubOf(application->model()), caller, std::move(may_read), id, std::move(may_hear)));
   bool stored = application->model().FindCommand(kConnect) != nullptr && !caller.tenant.empty();
   if (stored) {
     HF_TRY(CommandAnswer connected, application->Run(caller, kConnect, Item{{"connectionId", id}}));

@@ -33,10 +33,11 @@ class Sockets {
           const base::Log* log);
 
   // What talks over a connection of this caller, which is closed when its token ends, in seconds since 1970.
-  // Blocks. `may_read` is asked for entities.
+  // Blocks. `may_read` is asked for entities, `may_hear` for events (MakeFeedSession).
   Result<std::shared_ptr<ChannelHandler>> Open(Application* application, const Caller& caller,
                                                int64_t expires_at,
-                                               std::function<bool(std::string_view entity)> may_read);
+                                               std::function<bool(std::string_view entity)> may_read,
+                                               std::function<bool()> may_hear = {});
   // Tells what a command of the model emitted.
   void Emit(const model::Model& model, const std::vector<Emitted>& emitted);
   // Tells one connection of any model; false when there is none of that id.
