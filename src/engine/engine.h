@@ -31,6 +31,10 @@ namespace rocksdb {
 class FileSystem;
 }
 
+namespace holdfast::storage {
+class Archiver;
+}
+
 namespace holdfast::engine {
 
 class Backfiller;
@@ -44,6 +48,8 @@ struct EngineOptions {
   uint64_t seed = 0;                   // of every random choice; 0: the operating system's
   // Beneath every file of the store, for tests that cut the power.
   std::shared_ptr<rocksdb::FileSystem> file_system;
+  // Beneath the archive; null: what is beneath the store.
+  std::shared_ptr<rocksdb::FileSystem> archive_file_system;
   // Of the storage; 0: its own choice.
   size_t write_buffer_bytes = 0;
   // Of vector indexes: how large a partition gets before it has a graph, and the changes between two
@@ -107,6 +113,13 @@ class Engine {
   const base::Log& log() const { return *log_; }
   const Options& options() const { return options_; }
 
+  // --- a second copy (docs/archive.md) ---
+  // Copies everything that is durable now into `directory`, which must not exist yet. Returns its bytes.
+  // Blocks. kResourceInUse: another backup is under way.
+  Result<uint64_t> BackUp(const std::string& directory);
+  // Null where options().archive_directory is empty.
+  storage::Archiver* archiver() const { return archiver_.get(); }
+
   // Sweeps, trims, saves figures: what the background thread does every so often, done now.
   Status RunHousekeeping();
   // Returns when no index or TTL backfill is under way.
@@ -145,7 +158,10 @@ class Engine {
   base::Random random_;
 
   int lock_fd_ = -1;
+  std::shared_ptr<rocksdb::FileSystem> file_system_;  // never null
   std::unique_ptr<storage::Kv> kv_;
+  std::unique_ptr<storage::Archiver> archiver_;
+  base::Mutex backup_mu_;  // one backup at a time; nothing is taken under it
   KeyLocks locks_;
   Catalog catalog_;
   std::unique_ptr<Committer> committer_;
