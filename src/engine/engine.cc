@@ -1,5 +1,6 @@
 #include "engine/engine.h"
 
+#include <rocksdb/file_system.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include "engine/store_directory.h"
 #include "engine/ttl/housekeeper.h"
 #include "holdfast/master_keys.h"
+#include "storage/archive/archiver.h"
+#include "storage/archive/checkpoint.h"
 #include "storage/encryption/vault.h"
 #include "storage/memory/memory_kv.h"
 #include "storage/rocksdb/rocksdb_kv.h"
@@ -128,22 +131,38 @@ Engine::Engine(const EngineOptions& options)
 Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   std::unique_ptr<Engine> engine(new Engine(options));
   const std::string& directory = options.options.directory;
+  const std::string& archive = options.options.archive_directory;
+  if (directory.empty() && !archive.empty())
+    return ValidationError("a store in memory has no log that an archive could follow; give it a directory");
   if (directory.empty()) {
     engine->kv_ = storage::OpenMemoryKv();
   } else {
     HF_TRY(StoreDirectory claimed, ClaimStoreDirectory(directory, options.options.create_if_missing));
     engine->lock_fd_ = claimed.lock_fd;
     HF_TRY(engine->vault_, OpenVault(options));
+    engine->file_system_ = engine->vault_->file_system();
     storage::RocksDbOptions rocksdb;
     rocksdb.directory = directory;
     rocksdb.vault = engine->vault_;
     rocksdb.must_exist = !claimed.is_new;
     rocksdb.cache_bytes = options.options.cache_bytes;
+    if (!archive.empty()) rocksdb.followed_by_clock = engine->clock_;
     if (options.write_buffer_bytes != 0) rocksdb.write_buffer_bytes = options.write_buffer_bytes;
     // Whoever is answered before the sync is promised at least that a crash of the process takes nothing.
     rocksdb.buffer_log = options.options.durability != Durability::kInterval;
     HF_TRY(engine->kv_, storage::OpenRocksDbKv(rocksdb, *engine->log_));
     if (claimed.is_new) HF_CHECK_OK(MarkStoreDirectory(directory));
+  }
+  if (!archive.empty()) {
+    storage::ArchiverOptions shipping;
+    shipping.directory = archive;
+    shipping.file_system =
+        options.archive_file_system != nullptr ? options.archive_file_system : engine->file_system_;
+    shipping.store = {engine->file_system_, directory};
+    shipping.keep_days = options.options.archive_days;
+    shipping.syncs = options.options.durability == Durability::kNone;
+    HF_TRY(engine->archiver_,
+           storage::Archiver::Start(engine->kv_.get(), engine->clock_, engine->log_, std::move(shipping)));
   }
   HF_CHECK_OK(engine->Load());
   engine->backups_ = std::make_unique<Backups>(engine.get());
@@ -180,6 +199,7 @@ Engine::~Engine() {
     }
   }
   committer_.reset();  // after a last sync
+  archiver_.reset();   // which it ships
   kv_.reset();
   if (lock_fd_ >= 0) ::close(lock_fd_);
 }
@@ -560,6 +580,16 @@ void Engine::Settle(std::function<void()> then) {
   } else {
     housekeeper_->After(options_.transient_status_millis, std::move(then));
   }
+}
+
+Result<uint64_t> Engine::BackUp(const std::string& directory) {
+  if (options_.directory.empty())
+    return Error(ErrorCode::kNotSupported, "a store in memory has no files to back up");
+  if (!backup_mu_.TryLock()) return Error(ErrorCode::kResourceInUse, "another backup is under way");
+  auto bytes =
+      storage::BackUp(kv_.get(), {file_system_, options_.directory}, file_system_, directory, *clock_);
+  backup_mu_.Unlock();
+  return bytes;
 }
 
 Status Engine::RunHousekeeping() {

@@ -32,6 +32,7 @@ class FileSystem;
 }
 
 namespace holdfast::storage {
+class Archiver;
 class Vault;
 }
 
@@ -51,6 +52,8 @@ struct EngineOptions {
   uint64_t seed = 0;                   // of every random choice; 0: the operating system's
   // Beneath every file of the store, for tests that cut the power.
   std::shared_ptr<rocksdb::FileSystem> file_system;
+  // Beneath the archive; null: what is beneath the store.
+  std::shared_ptr<rocksdb::FileSystem> archive_file_system;
   // Of the storage; 0: its own choice.
   size_t write_buffer_bytes = 0;
   // Of vector indexes: how large a partition gets before it has a graph, and the changes between two
@@ -125,6 +128,13 @@ class Engine {
   // Writes to the catalog what no table's schema is part of.
   Status WriteCatalog(storage::Batch* batch);
 
+  // --- a second copy (docs/archive.md) ---
+  // Copies everything that is durable now into `directory`, which must not exist yet. Returns its bytes.
+  // Blocks. kResourceInUse: another backup is under way.
+  Result<uint64_t> BackUp(const std::string& directory);
+  // Null where options().archive_directory is empty.
+  storage::Archiver* archiver() const { return archiver_.get(); }
+
   // Sweeps, trims, saves figures: what the background thread does every so often, done now.
   Status RunHousekeeping();
   // Returns when no index or TTL backfill is under way.
@@ -180,8 +190,11 @@ class Engine {
   base::Random random_;
 
   int lock_fd_ = -1;
-  std::shared_ptr<storage::Vault> vault_;  // null: in memory
+  std::shared_ptr<storage::Vault> vault_;             // null: in memory
+  std::shared_ptr<rocksdb::FileSystem> file_system_;  // of the store; null: in memory
   std::unique_ptr<storage::Kv> kv_;
+  std::unique_ptr<storage::Archiver> archiver_;
+  base::Mutex backup_mu_;  // one backup at a time; nothing is taken under it
   KeyLocks locks_;
   Catalog catalog_;
   std::unique_ptr<Committer> committer_;

@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kLockFile = "holdfast.lock";
 constexpr const char* kFormatFile = "FORMAT";
+constexpr const char* kRestoringFile = "RESTORING";   // while a restore is under way
 constexpr const char* kIssuerKeyFile = "issuer.pem";  // a token may be made before the store
 constexpr const char* kFormatPrefix = "holdfast store, format ";
 
@@ -89,7 +90,10 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
   HF_TRY(int fd, Lock(path / kLockFile, directory));
   StoreDirectory claimed{fd, !fs::exists(path / kFormatFile, failed)};
   Status usable = Ok{};
-  if (!claimed.is_new) {
+  if (fs::exists(path / kRestoringFile, failed)) {
+    usable = Error(ErrorCode::kCorruption, "a restore into " + directory +
+                                               " was cut short; run `holdfast restore` again, or delete it");
+  } else if (!claimed.is_new) {
     usable = CheckFormat(path / kFormatFile, directory);
   } else if (!create) {
     usable = Error(ErrorCode::kIo, "there is no store at " + directory);
@@ -106,9 +110,42 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
   return claimed;
 }
 
+Result<StoreDirectory> ClaimForRestore(const std::string& directory) {
+  std::error_code failed;
+  fs::path path(directory);
+  fs::create_directories(path, failed);
+  if (failed) return Error(ErrorCode::kIo, "cannot create " + directory + ": " + failed.message());
+  bool cut_short = fs::exists(path / kRestoringFile, failed);
+  auto stays = [](const std::string& name) {
+    return name == kLockFile || name == kRestoringFile || name == kIssuerKeyFile || name == "lost+found";
+  };
+  for (const auto& entry : fs::directory_iterator(path, failed)) {
+    std::string name = entry.path().filename();
+    if (cut_short || stays(name)) continue;
+    return ValidationError(directory + " is not empty (" + name +
+                           "); a store is restored into a new directory");
+  }
+  HF_TRY(int fd, Lock(path / kLockFile, directory));
+  StoreDirectory claimed{fd, true};
+  if (Status marked = base::ReplaceFile(path / kRestoringFile, "a restore is under way\n", 0644); !marked) {
+    ::close(fd);
+    return marked.error();
+  }
+  for (const auto& entry : fs::directory_iterator(path, failed)) {
+    if (!stays(entry.path().filename())) fs::remove_all(entry.path(), failed);
+  }
+  return claimed;
+}
+
 Status MarkStoreDirectory(const std::string& directory) {
-  return base::ReplaceFile(fs::path(directory) / kFormatFile,
-                           kFormatPrefix + std::to_string(kFormatVersion) + "\n", 0644);
+  fs::path path(directory);
+  HF_CHECK_OK(
+      base::ReplaceFile(path / kFormatFile, kFormatPrefix + std::to_string(kFormatVersion) + "\n", 0644));
+  std::error_code failed;
+  if (!fs::remove(path / kRestoringFile, failed)) return Ok{};  // there was none
+  HF_TRY(base::FileDescriptor names, base::OpenDirectoryOf(path / kFormatFile));
+  if (::fsync(names.get()) != 0) return base::IoError("cannot sync " + directory);
+  return Ok{};
 }
 
 }  // namespace holdfast::engine

@@ -19,7 +19,11 @@ struct StoreDirectory {
 // store unless `create` is set.
 Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool create);
 
-// Writes FORMAT, once the store has been created.
+// The same for a restore: `directory` must be new or empty, or one in which a restore was cut short, whose
+// remains are deleted. Until MarkStoreDirectory() has been called nobody can open it as a store.
+Result<StoreDirectory> ClaimForRestore(const std::string& directory);
+
+// Writes FORMAT, once the store has been created or restored.
 Status MarkStoreDirectory(const std::string& directory);
 
 }  // namespace holdfast::engine

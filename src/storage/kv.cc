@@ -13,4 +13,12 @@ std::string_view SpaceName(Space space) {
   return "?";
 }
 
+Result<std::unique_ptr<LogFollower>> Kv::Follow(uint64_t) {
+  return Error(ErrorCode::kNotSupported, "this storage has no log to follow");
+}
+
+Result<bool> Kv::Replay(const std::vector<ByteView>&, int64_t) {
+  return Error(ErrorCode::kNotSupported, "this storage takes no records of a log");
+}
+
 }  // namespace holdfast::storage

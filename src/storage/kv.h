@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "holdfast/result.h"
@@ -78,6 +79,28 @@ class Iterator {
 struct Capabilities {
   bool durable = false;      // Sync() means something
   bool checkpoints = false;  // Checkpoint() works
+  bool follows = false;      // Follow() works
+};
+
+// A piece of the log: one or several batches in the order in which they were written. Every change has a
+// number, its sequence; a record holds those from `first` to `last`.
+struct LogRecord {
+  uint64_t first = 0;
+  uint64_t last = 0;
+  int64_t time_millis = 0;  // when its last batch was written
+  std::string bytes;        // for Replay()
+};
+
+// Reads the log as it grows, and never what a power cut could still take. Belongs to one thread; must be gone
+// before its Kv is.
+class LogFollower {
+ public:
+  virtual ~LogFollower() = default;
+  // The next record; false when everything that is synced has been read. kTrimmedDataAccess: the log no
+  // longer has what comes next, so that only a checkpoint can go on from here.
+  virtual Result<bool> Next(LogRecord* record) = 0;
+  // What has been read is not needed any more, and of the rest no more than `bytes_max` is to be kept.
+  virtual Status Release(uint64_t bytes_max) = 0;
 };
 
 struct Stats {
@@ -115,10 +138,23 @@ class Kv {
   virtual Stats stats() const = 0;
   // A copy of the newest state that can be opened as a store, in a directory that does not exist yet.
   virtual Status Checkpoint(const std::string& directory) = 0;
-  // Files beside the store. Null for kVectors where nothing outlives the process.
-  virtual Files* files(FileKind kind) = 0;
   // Lets go of every log there is: what is in them goes to other files, and a new one is begun.
   virtual Status RollLog() { return Ok{}; }
+
+  // --- a second copy elsewhere (storage/archive/); only where capabilities().follows ---
+
+  // A name that no other store has, not even one that was opened from a checkpoint.
+  virtual std::string identity() const { return {}; }
+  // The newest change that is synced.
+  virtual uint64_t synced_sequence() const { return 0; }
+  // The log behind the change `after`.
+  virtual Result<std::unique_ptr<LogFollower>> Follow(uint64_t after);
+  // Applies records of the store from whose checkpoint this one was opened, up to the first batch that was
+  // written at `before_millis` or later. Returns false when it met one.
+  virtual Result<bool> Replay(const std::vector<ByteView>& records, int64_t before_millis);
+
+  // Files beside the store. Null for kVectors where nothing outlives the process.
+  virtual Files* files(FileKind kind) = 0;
   // Rewrites the store without what is no longer needed. Slow.
   virtual Status Compact() = 0;
 };

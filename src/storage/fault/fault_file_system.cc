@@ -267,10 +267,27 @@ IOStatus FaultFileSystem::RenameFile(const std::string& from, const std::string&
   base::MutexLock lock(&mu_);
   if (IOStatus status = Step(); !status.ok()) return status;
   if (!fs::exists(from)) return IOStatus::PathNotFound(from);
+  if (fs::is_directory(from)) {
+    MoveDirectory(from, to);
+    return IOStatus::OK();
+  }
   NameChange change{NameChange::Kind::kRename, from, to, {}};
   if (fs::exists(to)) change.parked = Park(to);
   Move(from, to);
   name_changes_.push_back(std::move(change));
+  return IOStatus::OK();
+}
+
+IOStatus FaultFileSystem::DeleteDir(const std::string& path, const IOOptions& options,
+                                    IODebugContext* debug) {
+  base::MutexLock lock(&mu_);
+  if (IOStatus status = Step(); !status.ok()) return status;
+  if (IOStatus status = target()->DeleteDir(path, options, debug); !status.ok()) return status;
+  std::erase_if(name_changes_, [&](const NameChange& change) {
+    if (!(change.to.empty() ? change.from : change.to).starts_with(path + "/")) return false;
+    if (!change.parked.empty()) fs::remove(change.parked);
+    return true;
+  });
   return IOStatus::OK();
 }
 
@@ -298,6 +315,27 @@ void FaultFileSystem::Move(const std::string& from, const std::string& to) {
   contents_.erase(from);
   content->path = to;
   contents_[to] = std::move(content);
+}
+
+// Durable at once, with the names in it as undecided as they were.
+void FaultFileSystem::MoveDirectory(const std::string& from, const std::string& to) {
+  fs::rename(from, to);
+  auto moved = [&](std::string* path) {
+    bool inside = path->starts_with(from + "/");
+    if (inside) path->replace(0, from.size(), to);
+    return inside;
+  };
+  std::map<std::string, ContentPtr> contents;
+  for (auto& [path, content] : contents_) {
+    std::string now = path;
+    if (moved(&now)) content->path = now;
+    contents[now] = std::move(content);
+  }
+  contents_ = std::move(contents);
+  for (NameChange& change : name_changes_) {
+    moved(&change.from);
+    moved(&change.to);
+  }
 }
 
 void FaultFileSystem::Restore() {

@@ -69,6 +69,9 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
                                rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
+  // With what is still undecided in it: the directory's end is durable at once.
+  rocksdb::IOStatus DeleteDir(const std::string& path, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to,
                              const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Truncate(const std::string& path, size_t size, const rocksdb::IOOptions& options,
@@ -105,6 +108,7 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus SyncNames(const std::string& directory);
   std::string Park(const std::string& path) HF_REQUIRES(mu_);
   void Move(const std::string& from, const std::string& to) HF_REQUIRES(mu_);
+  void MoveDirectory(const std::string& from, const std::string& to) HF_REQUIRES(mu_);
   void Undo(const NameChange& change) HF_REQUIRES(mu_);
   void LosePages(Content* content) HF_REQUIRES(mu_);
   ContentPtr ContentOf(const std::string& path) HF_REQUIRES(mu_);

@@ -66,6 +66,9 @@ class SequenceGuard final : public rocksdb::WalFilter {
                                      const rocksdb::WriteBatch& batch, rocksdb::WriteBatch* new_batch,
                                      bool* batch_changed) override;
 
+  // Behind the last record that was let pass; 0 when there was none.
+  uint64_t next_sequence() const { return next_sequence_; }
+
  private:
   // Whether the first record of the log is where it was written: behind a lost first page nothing can be
   // trusted.

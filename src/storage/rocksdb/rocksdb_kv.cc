@@ -10,12 +10,15 @@
 #include <rocksdb/version.h>
 
 #include <array>
+#include <atomic>
 #include <cstdarg>
+#include <map>
 #include <vector>
 
 #include "base/check.h"
 #include "storage/encryption/vault.h"
 #include "storage/rocksdb/log_files.h"
+#include "storage/rocksdb/log_follower.h"
 #include "storage/rocksdb/rocksdb_files.h"
 
 namespace holdfast::storage {
@@ -130,20 +133,71 @@ class RocksIterator final : public Iterator {
   std::unique_ptr<rocksdb::Iterator> iterator_;
 };
 
+// Of records of a log what was written before a moment. Each batch in them ends with its time.
+class BatchesBefore final : public rocksdb::WriteBatch::Handler {
+ public:
+  BatchesBefore(const Handles& handles, int64_t before_millis) : before_millis_(before_millis) {
+    for (rocksdb::ColumnFamilyHandle* handle : handles) by_id_[handle->GetID()] = handle;
+    batch.SetSavePoint();
+  }
+
+  rocksdb::Status PutCF(uint32_t id, const rocksdb::Slice& key, const rocksdb::Slice& value) override {
+    return With(id, [&](auto* handle) { return batch.Put(handle, key, value); });
+  }
+  rocksdb::Status DeleteCF(uint32_t id, const rocksdb::Slice& key) override {
+    return With(id, [&](auto* handle) { return batch.Delete(handle, key); });
+  }
+  rocksdb::Status DeleteRangeCF(uint32_t id, const rocksdb::Slice& begin,
+                                const rocksdb::Slice& end) override {
+    return With(id, [&](auto* handle) { return batch.DeleteRange(handle, begin, end); });
+  }
+  void LogData(const rocksdb::Slice& stamp) override {
+    if (stamp.size() != kLogStampBytes) return;
+    auto time = static_cast<int64_t>(base::ReadBigEndian(ToView(stamp), static_cast<int>(kLogStampBytes)));
+    if (time >= before_millis_) {
+      batch.RollbackToSavePoint().PermitUncheckedError();
+      met_later = true;
+      return;
+    }
+    batch.PopSavePoint().PermitUncheckedError();
+    batch.SetSavePoint();
+  }
+  bool Continue() override { return !met_later; }
+
+  rocksdb::WriteBatch batch;
+  bool met_later = false;
+
+ private:
+  template <class Add>
+  rocksdb::Status With(uint32_t id, Add add) {
+    if (id == 0) return rocksdb::Status::OK();  // RollLog's, in the space that stays empty
+    auto handle = by_id_.find(id);
+    if (handle == by_id_.end()) return rocksdb::Status::Corruption("a record of an unknown space");
+    return add(handle->second);
+  }
+
+  const int64_t before_millis_;
+  std::map<uint32_t, rocksdb::ColumnFamilyHandle*> by_id_;
+};
+
 class RocksDbKv final : public Kv {
  public:
-  RocksDbKv(const std::shared_ptr<LogFileSystem>& file_system, const std::string& directory,
+  RocksDbKv(const std::shared_ptr<LogFileSystem>& file_system, const RocksDbOptions& options,
             std::unique_ptr<rocksdb::Env> env, std::unique_ptr<SequenceGuard> guard,
             std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> handles,
-            std::shared_ptr<rocksdb::Cache> cache, std::shared_ptr<Vault> vault)
-      : vault_(std::move(vault)),
+            std::shared_ptr<rocksdb::Cache> cache, LogLife life)
+      : vault_(options.vault),
         file_system_(file_system),
-        vectors_(OpenRocksDbFiles(file_system, directory + "/vectors")),
-        segments_(OpenRocksDbFiles(file_system, directory + "/segments")),
+        directory_(options.directory),
+        followed_by_clock_(options.followed_by_clock),
+        life_(life),
+        vectors_(OpenRocksDbFiles(file_system, options.directory + "/vectors")),
+        segments_(OpenRocksDbFiles(file_system, options.directory + "/segments")),
         env_(std::move(env)),
         guard_(std::move(guard)),
         db_(std::move(db)),
-        cache_(std::move(cache)) {
+        cache_(std::move(cache)),
+        synced_(life.first_sequence - 1) {
     HF_ASSERT(handles.size() == handles_.size() + 1);
     std::copy(handles.begin() + 1, handles.end(), handles_.begin());
     default_handle_ = handles[0];
@@ -155,18 +209,27 @@ class RocksDbKv final : public Kv {
     db_->Close().PermitUncheckedError();  // whatever was acknowledged has been synced long ago
   }
 
-  Capabilities capabilities() const override { return {.durable = true, .checkpoints = true}; }
+  Capabilities capabilities() const override {
+    return {.durable = true, .checkpoints = true, .follows = followed_by_clock_ != nullptr};
+  }
   std::unique_ptr<Batch> NewBatch() override { return std::make_unique<RocksBatch>(handles_); }
 
   Status Write(Batch* batch, Wait wait) override {
     rocksdb::WriteOptions options;
     options.no_slowdown = wait == Wait::kNever;
-    return ToStatus(db_->Write(options, &static_cast<RocksBatch*>(batch)->batch));
+    rocksdb::WriteBatch& changes = static_cast<RocksBatch*>(batch)->batch;
+    if (followed_by_clock_ != nullptr) HF_CHECK_OK(Stamp(&changes));
+    return ToStatus(db_->Write(options, &changes));
   }
 
   Status Sync() override {
+    uint64_t written = db_->GetLatestSequenceNumber();
     HF_CHECK_OK(ToStatus(db_->FlushWAL(/*sync=*/true)));
-    return ToStatus(file_system_->log_error());  // which RocksDB is not told
+    HF_CHECK_OK(ToStatus(file_system_->log_error()));  // which RocksDB is not told
+    uint64_t synced = synced_.load(std::memory_order_relaxed);
+    while (synced < written && !synced_.compare_exchange_weak(synced, written, std::memory_order_release)) {
+    }
+    return Ok{};
   }
 
   std::shared_ptr<const Snapshot> TakeSnapshot() override {
@@ -235,6 +298,30 @@ class RocksDbKv final : public Kv {
     return ToStatus(db_->Flush({}, all));
   }
 
+  std::string identity() const override {
+    std::string identity;
+    return db_->GetDbIdentity(identity).ok() ? identity : std::string();
+  }
+
+  uint64_t synced_sequence() const override { return synced_.load(std::memory_order_acquire); }
+
+  Result<std::unique_ptr<LogFollower>> Follow(uint64_t after) override {
+    if (followed_by_clock_ == nullptr)
+      return Error(ErrorCode::kNotSupported, "the store was not opened to be followed");
+    return FollowLog({file_system_, directory_, life_, &synced_}, after);
+  }
+
+  Result<bool> Replay(const std::vector<ByteView>& records, int64_t before_millis) override {
+    BatchesBefore before(handles_, before_millis);
+    for (ByteView record : records) {
+      rocksdb::WriteBatch batch{std::string(record)};
+      HF_CHECK_OK(ToStatus(batch.Iterate(&before)));
+      if (before.met_later) break;
+    }
+    HF_CHECK_OK(ToStatus(db_->Write({}, &before.batch)));
+    return !before.met_later;
+  }
+
   Status Compact() override {
     for (rocksdb::ColumnFamilyHandle* handle : handles_) {
       HF_CHECK_OK(ToStatus(db_->CompactRange({}, handle, nullptr, nullptr)));
@@ -249,8 +336,23 @@ class RocksDbKv final : public Kv {
     return db_->GetIntProperty(handle, name, &value) ? value : 0;
   }
 
+  // Times never go back, whatever the clock does.
+  Status Stamp(rocksdb::WriteBatch* batch) {
+    int64_t now = followed_by_clock_->NowMillis();
+    int64_t newest = newest_stamp_.load(std::memory_order_relaxed);
+    while (newest < now && !newest_stamp_.compare_exchange_weak(newest, now, std::memory_order_relaxed)) {
+    }
+    std::string stamp;
+    base::AppendBigEndian(&stamp, static_cast<uint64_t>(std::max(newest, now)),
+                          static_cast<int>(kLogStampBytes));
+    return ToStatus(batch->PutLogData(stamp));
+  }
+
   const std::shared_ptr<Vault> vault_;
-  const std::shared_ptr<const LogFileSystem> file_system_;
+  const std::shared_ptr<LogFileSystem> file_system_;
+  const std::string directory_;
+  const base::Clock* const followed_by_clock_;
+  const LogLife life_;
   const std::unique_ptr<Files> vectors_, segments_;
   const std::unique_ptr<rocksdb::Env> env_;     // outlives db_
   const std::unique_ptr<SequenceGuard> guard_;  // likewise
@@ -258,7 +360,29 @@ class RocksDbKv final : public Kv {
   const std::shared_ptr<rocksdb::Cache> cache_;
   Handles handles_{};
   rocksdb::ColumnFamilyHandle* default_handle_ = nullptr;
+  std::atomic<uint64_t> synced_;
+  std::atomic<int64_t> newest_stamp_{0};
 };
+
+// What nobody will follow any more.
+void DeleteOldLogs(rocksdb::FileSystem* file_system, const std::string& directory) {
+  std::vector<std::string> names;
+  if (!file_system->GetChildren(OldLogDirectory(directory), {}, &names, nullptr).ok()) return;
+  for (const std::string& name : names) {
+    if (name.ends_with(".log"))
+      file_system->DeleteFile(OldLogDirectory(directory) + "/" + name, {}, nullptr).PermitUncheckedError();
+  }
+}
+
+Result<LogLife> LifeOf(rocksdb::DB* db, const SequenceGuard& guard) {
+  std::unique_ptr<rocksdb::LogFile> log;
+  HF_CHECK_OK(ToStatus(db->GetCurrentWalFile(&log)));
+  LogLife life;
+  life.first_log = log->LogNumber();  // nothing has been written yet
+  life.first_sequence = db->GetLatestSequenceNumber() + 1;
+  life.recovered_end = guard.next_sequence() != 0 ? guard.next_sequence() : life.first_sequence;
+  return life;
+}
 
 rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions& asked,
                                               const std::shared_ptr<rocksdb::Cache>& cache) {
@@ -308,6 +432,8 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   db_options.max_background_jobs = 2;
   db_options.bytes_per_sync = 1 << 20;
   db_options.max_open_files = 1000;
+  // Old logs go to a place of their own, where the follower's Release() decides.
+  if (options.followed_by_clock != nullptr) db_options.WAL_ttl_seconds = uint64_t{10} * 365 * 24 * 3600;
 
   std::shared_ptr<rocksdb::FileSystem> beneath =
       options.vault != nullptr ? options.vault->file_system() : options.file_system;
@@ -333,9 +459,19 @@ Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const b
   rocksdb::DB* db = nullptr;
   rocksdb::Status status = rocksdb::DB::Open(db_options, options.directory, spaces, &handles, &db);
   if (!status.ok()) return ToError(status);
-  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(
-      file_system, options.directory, std::move(env), std::move(guard), std::unique_ptr<rocksdb::DB>(db),
-      std::move(handles), std::move(cache), options.vault));
+  std::unique_ptr<rocksdb::DB> owned(db);
+  Result<LogLife> life = LogLife{.first_sequence = db->GetLatestSequenceNumber() + 1};
+  if (options.followed_by_clock != nullptr)
+    life = LifeOf(db, *guard);
+  else
+    DeleteOldLogs(file_system.get(), options.directory);
+  if (!life) {
+    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    return life.error();
+  }
+  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(file_system, options, std::move(env),
+                                                         std::move(guard), std::move(owned),
+                                                         std::move(handles), std::move(cache), *life));
 }
 
 }  // namespace holdfast::storage

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "storage/kv.h"
 
@@ -29,6 +30,9 @@ struct RocksDbOptions {
   // Hold the log in the process until Sync(). Off: each Write() hands it to the operating system, where it
   // outlives the process.
   bool buffer_log = true;
+  // For Follow(): the time of every batch goes into the log, and the log stays until a follower releases it.
+  // Null: nobody will follow.
+  const base::Clock* followed_by_clock = nullptr;
   // Beneath every file RocksDB touches; null for the operating system's.
   std::shared_ptr<rocksdb::FileSystem> file_system;
   // Has the file system, and may encrypt; null for a store that never does.

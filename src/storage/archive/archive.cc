@@ -1,0 +1,361 @@
+#include "storage/archive/archive.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cinttypes>
+#include <cstdio>
+#include <set>
+#include <sstream>
+
+namespace holdfast::storage {
+namespace {
+
+using rocksdb::IOStatus;
+
+constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kArchiveLine = "holdfast archive, format ";
+constexpr std::string_view kCheckpointLine = "holdfast checkpoint, format ";
+constexpr std::string_view kAdditionsLine = "holdfast additions, format ";
+constexpr int kVersion = 1;
+constexpr size_t kPiece = 1 << 20;
+constexpr int kNumberDigits = 10;
+
+bool IsMissing(const IOStatus& status) {
+  return status.IsNotFound() || status.IsPathNotFound();
+}
+
+std::string ParentOf(const std::string& path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+uint64_t ChecksumOf(ByteView bytes) {
+  base::Checksum sum;
+  sum.Update(bytes);
+  return sum.Value();
+}
+
+// Lines of text, closed by a checksum of those before it: whoever looks can read them.
+class ListWriter {
+ public:
+  explicit ListWriter(std::string_view first) {
+    text_.append(first).append(std::to_string(kVersion)) += "\n";
+  }
+  void Add(std::string_view name, uint64_t value) {
+    text_.append(name).append(" ").append(std::to_string(value)) += "\n";
+  }
+  void Add(const ArchivedFile& file) {
+    char sum[20];
+    std::snprintf(sum, sizeof sum, "%016" PRIx64, file.checksum);
+    text_.append("file ").append(std::to_string(file.size)).append(" ").append(sum).append(" ");
+    text_.append(file.object).append(" ").append(file.path) += "\n";
+  }
+  std::string Take() {
+    char line[40];
+    std::snprintf(line, sizeof line, "checksum %016" PRIx64 "\n", ChecksumOf(text_));
+    return std::move(text_.append(line));
+  }
+
+ private:
+  std::string text_;
+};
+
+struct List {
+  std::map<std::string, uint64_t> numbers;
+  std::vector<ArchivedFile> files;
+};
+
+Result<List> ReadList(const std::string& path, const std::string& text, std::string_view first) {
+  auto damaged = [&] { return Error(ErrorCode::kCorruption, path + " is damaged"); };
+  size_t end = text.rfind("checksum ");
+  if (end == std::string::npos || text.compare(0, first.size(), first) != 0) return damaged();
+  if (std::strtoull(text.c_str() + end + 9, nullptr, 16) != ChecksumOf(ByteView(text).substr(0, end)))
+    return damaged();
+  std::istringstream lines(text.substr(0, end));
+  std::string line;
+  std::getline(lines, line);
+  if (std::atoi(line.c_str() + first.size()) > kVersion)
+    return Error(ErrorCode::kNewerFormat, path + " was written by a later version of holdfast");
+  List list;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    if (name != "file") {
+      words >> list.numbers[name];
+      continue;
+    }
+    ArchivedFile file;
+    words >> file.size >> std::hex >> file.checksum >> file.object;
+    words.get();
+    std::getline(words, file.path);
+    if (file.path.empty()) return damaged();
+    list.files.push_back(std::move(file));
+  }
+  return list;
+}
+
+}  // namespace
+
+Error IoError(const std::string& what, const IOStatus& status) {
+  return Error(ErrorCode::kIo, what + ": " + status.ToString());
+}
+
+Status SyncDirectory(rocksdb::FileSystem* file_system, const std::string& directory) {
+  std::unique_ptr<rocksdb::FSDirectory> names;
+  IOStatus status = file_system->NewDirectory(directory, {}, &names, nullptr);
+  if (status.ok()) status = names->Fsync({}, nullptr);
+  if (!status.ok()) return IoError(directory, status);
+  return Ok{};
+}
+
+Result<std::vector<std::string>> NamesIn(rocksdb::FileSystem* file_system, const std::string& directory) {
+  std::vector<std::string> names;
+  IOStatus status = file_system->GetChildren(directory, {}, &names, nullptr);
+  if (IsMissing(status)) return std::vector<std::string>();
+  if (!status.ok()) return IoError(directory, status);
+  std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Status DeleteDirectory(rocksdb::FileSystem* file_system, const std::string& directory) {
+  HF_TRY(std::vector<std::string> names, NamesIn(file_system, directory));
+  for (const std::string& name : names) {
+    std::string path = directory + "/" + name;
+    bool is_directory = false;
+    if (file_system->IsDirectory(path, {}, &is_directory, nullptr).ok() && is_directory) {
+      HF_CHECK_OK(DeleteDirectory(file_system, path));
+    } else if (IOStatus status = file_system->DeleteFile(path, {}, nullptr); !status.ok()) {
+      return IoError(path, status);
+    }
+  }
+  IOStatus status = file_system->DeleteDir(directory, {}, nullptr);
+  if (!status.ok() && !IsMissing(status) && !names.empty()) return IoError(directory, status);
+  return Ok{};
+}
+
+Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, rocksdb::FileSystem* to,
+                        const std::string& target, const Between& between) {
+  std::unique_ptr<rocksdb::FSSequentialFile> in;
+  if (IOStatus status = from->NewSequentialFile(source, {}, &in, nullptr); !status.ok())
+    return IsMissing(status) ? Error(ErrorCode::kResourceNotFound, source + " is missing")
+                             : IoError(source, status);
+  std::unique_ptr<rocksdb::FSWritableFile> out;
+  if (IOStatus status = to->NewWritableFile(target, {}, &out, nullptr); !status.ok())
+    return IoError(target, status);
+  std::string buffer(kPiece, '\0');
+  Copied copied;
+  base::Checksum sum;
+  while (true) {
+    if (between) HF_CHECK_OK(between());
+    rocksdb::Slice got;
+    if (IOStatus status = in->Read(buffer.size(), {}, &got, buffer.data(), nullptr); !status.ok())
+      return IoError(source, status);
+    if (got.empty()) break;
+    if (IOStatus status = out->Append(got, {}, nullptr); !status.ok()) return IoError(target, status);
+    sum.Update({got.data(), got.size()});
+    copied.size += got.size();
+  }
+  IOStatus status = out->Fsync({}, nullptr);
+  if (status.ok()) status = out->Close({}, nullptr);
+  if (!status.ok()) return IoError(target, status);
+  copied.checksum = sum.Value();
+  return copied;
+}
+
+// --- the directory ---
+
+Status Archive::OpenForWriting(const std::string& identity) {
+  if (lock_ != nullptr) return Ok{};
+  IOStatus status = file_system_->CreateDirIfMissing(directory_, {}, nullptr);
+  if (!status.ok()) return IoError(directory_, status);
+  std::string mark = directory_ + "/ARCHIVE";
+  if (IsMissing(file_system_->FileExists(mark, {}, nullptr))) {
+    HF_TRY(std::vector<std::string> names, NamesIn(file_system_.get(), directory_));
+    std::erase_if(names, [](const std::string& name) {
+      return name == "LOCK" || name == "ARCHIVE" + std::string(kPartial);
+    });
+    if (!names.empty()) {
+      return ValidationError(directory_ + " holds something that is not a holdfast archive (" + names[0] +
+                             "); name an empty or a new directory");
+    }
+    HF_CHECK_OK(WriteWhole(
+        mark, std::string(kArchiveLine) + std::to_string(kVersion) + "\nstore " + identity + "\n"));
+  }
+  HF_TRY(std::string owner, Identity());
+  if (owner != identity) {
+    return ValidationError(directory_ + " is the archive of another store (" + owner + "; this one is " +
+                           identity + "); two stores cannot share one, and a restored store begins its own");
+  }
+  for (const char* kind : {"checkpoints", "log", "additions", "files"}) {
+    status = file_system_->CreateDirIfMissing(directory_ + "/" + kind, {}, nullptr);
+    if (!status.ok()) return IoError(directory_ + "/" + kind, status);
+  }
+  HF_CHECK_OK(SyncDirectory(file_system_.get(), directory_));
+  status = file_system_->LockFile(directory_ + "/LOCK", {}, &lock_, nullptr);
+  if (!status.ok()) {
+    lock_ = nullptr;
+    return Error(ErrorCode::kLocked, directory_ + " is in use by another process: " + status.ToString());
+  }
+  return Ok{};
+}
+
+void Archive::Unlock() {
+  if (lock_ != nullptr) file_system_->UnlockFile(lock_, {}, nullptr).PermitUncheckedError();
+  lock_ = nullptr;
+}
+
+Result<std::string> Archive::Identity() const {
+  std::string path = directory_ + "/ARCHIVE";
+  if (IOStatus there = file_system_->FileExists(path, {}, nullptr); !there.ok()) {
+    if (IsMissing(there)) return ValidationError(directory_ + " is no holdfast archive or backup");
+    return IoError(path, there);
+  }
+  HF_TRY(std::string text, ReadWhole(path));
+  size_t store = text.find("\nstore ");
+  if (text.compare(0, kArchiveLine.size(), kArchiveLine) != 0 || store == std::string::npos)
+    return Error(ErrorCode::kCorruption, path + " is damaged");
+  if (std::atoi(text.c_str() + kArchiveLine.size()) > kVersion)
+    return Error(ErrorCode::kNewerFormat, path + " was written by a later version of holdfast");
+  return text.substr(store + 7, text.find('\n', store + 7) - store - 7);
+}
+
+Result<std::vector<uint64_t>> Archive::Numbers(const std::string& kind) const {
+  HF_TRY(std::vector<std::string> names, NamesIn(file_system_.get(), directory_ + "/" + kind));
+  std::vector<uint64_t> numbers;
+  for (const std::string& name : names) {
+    uint64_t number = 0;
+    auto [end, failed] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (failed == std::errc{} && end == name.data() + name.size()) numbers.push_back(number);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+std::string Archive::PathOf(const std::string& kind, uint64_t number) const {
+  std::string digits = std::to_string(number);
+  if (digits.size() < kNumberDigits) digits.insert(0, kNumberDigits - digits.size(), '0');
+  return directory_ + "/" + kind + "/" + digits;
+}
+
+Status Archive::SyncDirectoryOf(const std::string& path) {
+  return SyncDirectory(file_system_.get(), ParentOf(path));
+}
+
+Status Archive::WriteWhole(const std::string& path, ByteView bytes) {
+  std::string partial = path + std::string(kPartial);
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  IOStatus status = file_system_->NewWritableFile(partial, {}, &file, nullptr);
+  if (status.ok()) status = file->Append({bytes.data(), bytes.size()}, {}, nullptr);
+  if (status.ok()) status = file->Fsync({}, nullptr);
+  if (status.ok()) status = file->Close({}, nullptr);
+  if (status.ok()) status = file_system_->RenameFile(partial, path, {}, nullptr);
+  if (!status.ok()) return IoError(path, status);
+  return SyncDirectoryOf(path);
+}
+
+Result<std::string> Archive::ReadWhole(const std::string& path) const {
+  std::unique_ptr<rocksdb::FSSequentialFile> file;
+  if (IOStatus status = file_system_->NewSequentialFile(path, {}, &file, nullptr); !status.ok())
+    return IsMissing(status) ? Error(ErrorCode::kResourceNotFound, path + " is missing")
+                             : IoError(path, status);
+  std::string text;
+  std::string piece(64 << 10, '\0');
+  while (true) {
+    rocksdb::Slice got;
+    if (IOStatus status = file->Read(piece.size(), {}, &got, piece.data(), nullptr); !status.ok())
+      return IoError(path, status);
+    if (got.empty()) return text;
+    text.append(got.data(), got.size());
+  }
+}
+
+// --- checkpoints and additions ---
+
+Result<ArchivedCheckpoint> Archive::ReadCheckpoint(uint64_t number) const {
+  std::string path = PathOf("checkpoints", number);
+  HF_TRY(std::string text, ReadWhole(path));
+  HF_TRY(List list, ReadList(path, text, kCheckpointLine));
+  return ArchivedCheckpoint{number, list.numbers["sequence"], static_cast<int64_t>(list.numbers["time"]),
+                            list.numbers["segment"], std::move(list.files)};
+}
+
+Status Archive::WriteCheckpoint(const ArchivedCheckpoint& checkpoint) {
+  ListWriter list(kCheckpointLine);
+  list.Add("sequence", checkpoint.sequence);
+  list.Add("time", static_cast<uint64_t>(checkpoint.time_millis));
+  list.Add("segment", checkpoint.segment);
+  for (const ArchivedFile& file : checkpoint.files) list.Add(file);
+  return WriteWhole(PathOf("checkpoints", checkpoint.number), list.Take());
+}
+
+Result<ArchivedAdditions> Archive::ReadAdditions(uint64_t number) const {
+  std::string path = PathOf("additions", number);
+  HF_TRY(std::string text, ReadWhole(path));
+  HF_TRY(List list, ReadList(path, text, kAdditionsLine));
+  return ArchivedAdditions{number, static_cast<int64_t>(list.numbers["time"]), std::move(list.files)};
+}
+
+Status Archive::WriteAdditions(const ArchivedAdditions& additions) {
+  ListWriter list(kAdditionsLine);
+  list.Add("time", static_cast<uint64_t>(additions.time_millis));
+  for (const ArchivedFile& file : additions.files) list.Add(file);
+  return WriteWhole(PathOf("additions", additions.number), list.Take());
+}
+
+// --- files ---
+
+Result<ArchivedFile> Archive::Ship(rocksdb::FileSystem* from, const std::string& path,
+                                   const std::string& object, const Between& between, uint64_t* bytes) {
+  std::string target = directory_ + "/files/" + object;
+  std::string partial = target + std::string(kPartial);
+  HF_TRY(Copied copied, CopyFile(from, path, file_system_.get(), partial, between));
+  if (IOStatus status = file_system_->RenameFile(partial, target, {}, nullptr); !status.ok())
+    return IoError(target, status);
+  HF_CHECK_OK(SyncDirectoryOf(target));
+  *bytes += copied.size;
+  return ArchivedFile{{}, object, copied.size, copied.checksum};
+}
+
+Status Archive::Fetch(const ArchivedFile& file, const std::string& path) const {
+  std::string source = directory_ + "/files/" + file.object;
+  auto copied = CopyFile(file_system_.get(), source, file_system_.get(), path, {});
+  if (!copied && copied.error().code() == ErrorCode::kResourceNotFound)
+    return Error(ErrorCode::kCorruption, copied.error().message());
+  if (!copied) return copied.error();
+  if (copied->size != file.size || copied->checksum != file.checksum)
+    return Error(ErrorCode::kCorruption, source + " is damaged");
+  return Ok{};
+}
+
+Status Archive::Delete(const std::string& kind, uint64_t number) {
+  std::string path = PathOf(kind, number);
+  IOStatus status = file_system_->DeleteFile(path, {}, nullptr);
+  if (!status.ok() && !IsMissing(status)) return IoError(path, status);
+  return Ok{};
+}
+
+Status Archive::DeleteUnnamedFiles() {
+  std::set<std::string> named;
+  HF_TRY(std::vector<uint64_t> checkpoints, Numbers("checkpoints"));
+  for (uint64_t number : checkpoints) {
+    HF_TRY(ArchivedCheckpoint checkpoint, ReadCheckpoint(number));
+    for (ArchivedFile& file : checkpoint.files) named.insert(std::move(file.object));
+  }
+  HF_TRY(std::vector<uint64_t> additions, Numbers("additions"));
+  for (uint64_t number : additions) {
+    HF_TRY(ArchivedAdditions added, ReadAdditions(number));
+    for (ArchivedFile& file : added.files) named.insert(std::move(file.object));
+  }
+  HF_TRY(std::vector<std::string> objects, NamesIn(file_system_.get(), directory_ + "/files"));
+  for (const std::string& object : objects) {
+    if (named.contains(object)) continue;
+    std::string path = directory_ + "/files/" + object;
+    if (IOStatus status = file_system_->DeleteFile(path, {}, nullptr); !status.ok())
+      return IoError(path, status);
+  }
+  return Ok{};
+}
+
+}  // namespace holdfast::storage

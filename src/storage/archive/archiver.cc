@@ -1,0 +1,379 @@
+#include "storage/archive/archiver.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/thread.h"
+
+namespace holdfast::storage {
+namespace {
+
+constexpr auto kPause = std::chrono::milliseconds(200);
+constexpr auto kPauseAfterFailure = std::chrono::seconds(2);
+constexpr int64_t kSecond = 1'000'000;
+// A frame is what is synced at once.
+constexpr size_t kFrameBytes = 4 << 20;
+constexpr uint64_t kSegmentBytes = 64 << 20;
+constexpr int64_t kSegmentMicros = 3600 * kSecond;
+// How often an archive says that nothing was written.
+constexpr int64_t kNothingMicros = 5 * kSecond;
+constexpr int64_t kTendMicros = kSecond;
+// After so much log a checkpoint is due, but not more often than every hour: it makes restoring quick.
+constexpr uint64_t kCheckpointLogBytes = uint64_t{2} << 30;
+constexpr int64_t kCheckpointPauseMillis = 3'600'000;
+// Where files appear that the store cannot make again.
+constexpr std::string_view kAdditionsIn = "segments/";
+constexpr const char* kHeldAs = "archive";
+
+}  // namespace
+
+Archiver::Archiver(Kv* kv, const base::Clock* clock, const base::Log* log, ArchiverOptions options)
+    : kv_(kv),
+      clock_(clock),
+      log_(log),
+      options_(std::move(options)),
+      archive_(options_.file_system, options_.directory),
+      caught_up_micros_(base::SteadyMicros()) {}
+
+Result<std::unique_ptr<Archiver>> Archiver::Start(Kv* kv, const base::Clock* clock, const base::Log* log,
+                                                  ArchiverOptions options) {
+  if (!kv->capabilities().follows)
+    return Error(ErrorCode::kNotSupported, "this storage has no log that an archive could follow");
+  std::unique_ptr<Archiver> archiver(new Archiver(kv, clock, log, std::move(options)));
+  Status opened = archiver->Open();
+  if (!opened && opened.error().code() == ErrorCode::kValidation) return opened.error();
+  if (!opened) archiver->Note(opened);
+  archiver->thread_ = std::thread([raw = archiver.get()] { raw->Run(); });
+  return archiver;
+}
+
+Archiver::~Archiver() {
+  if (!thread_.joinable()) return;
+  {
+    base::MutexLock lock(&mu_);
+    stop_ = true;
+    changed_.NotifyAll();
+  }
+  thread_.join();
+  // What the thread's last round may have missed. An archive that was out of reach is not waited for.
+  {
+    base::MutexLock lock(&mu_);
+    if (!error_.empty()) return;
+  }
+  Status shipped = open_ ? Status(Ok{}) : Open();
+  if (!shipped || !whole_.load()) return;
+  if (shipped = ShipLog(); shipped && segment_ != nullptr)
+    shipped = segment_->Close(position_.load(), std::max(covered_millis_.load(), clock_->NowMillis()));
+  if (!shipped) {
+    HF_LOG(*log_, kWarning, "the archive lacks the last writes; they follow at the next start",
+           {"archive", options_.directory}, {"error", shipped.error().ToString()});
+  }
+}
+
+bool Archiver::stopping() const {
+  base::MutexLock lock(&mu_);
+  return stop_;
+}
+
+void Archiver::Run() {
+  base::NameThread("archiver");
+  base::LowerThreadPriority();
+  while (true) {
+    {
+      base::MutexLock lock(&mu_);
+      auto pause = error_.empty() ? std::chrono::steady_clock::duration(kPause) : kPauseAfterFailure;
+      auto deadline = std::chrono::steady_clock::now() + pause;
+      while (!stop_ && !wanted_ && changed_.WaitUntil(&mu_, deadline)) {
+      }
+      if (stop_) return;
+      wanted_ = false;
+    }
+    Note(Round());
+  }
+}
+
+void Archiver::Note(const Status& round) {
+  base::MutexLock lock(&mu_);
+  ++rounds_;
+  changed_.NotifyAll();
+  bool was_sound = error_.empty();
+  if (round) {
+    if (!was_sound)
+      HF_LOG(*log_, kInfo, "the archive is being written again", {"archive", options_.directory});
+    error_.clear();
+    return;
+  }
+  if (stop_) return;
+  failures_.fetch_add(1);
+  error_ = round.error().message();
+  // Said once; /metrics counts the rest.
+  if (was_sound) {
+    HF_LOG(*log_, kError, "the archive cannot be written; trying again until it can",
+           {"archive", options_.directory}, {"error", round.error().ToString()});
+  }
+}
+
+Status Archiver::Ship() {
+  uint64_t newest = kv_->synced_sequence();
+  base::MutexLock lock(&mu_);
+  // One may be under way that has looked already.
+  uint64_t wanted = rounds_ + 2;
+  while (!stop_) {
+    bool tried = rounds_ >= wanted;
+    if (tried && !error_.empty()) return Error(ErrorCode::kIo, error_);
+    if (tried && whole_.load() && position_.load() >= newest) return Ok{};
+    wanted_ = true;
+    changed_.NotifyAll();
+    changed_.Wait(&mu_);
+  }
+  return Error(ErrorCode::kIo, "the server is stopping");
+}
+
+ArchiverStats Archiver::stats() const {
+  ArchiverStats stats;
+  bool whole = whole_.load();
+  if (!whole || position_.load() < kv_->synced_sequence())
+    stats.lag_seconds = static_cast<double>(base::SteadyMicros() - caught_up_micros_.load()) / 1e6;
+  stats.shipped_bytes = shipped_bytes_.load();
+  stats.checkpoints = checkpoints_.load();
+  stats.failures = failures_.load();
+  stats.covered_millis = whole ? covered_millis_.load() : 0;
+  base::MutexLock lock(&mu_);
+  stats.error = error_;
+  return stats;
+}
+
+// --- the thread ---
+
+Status Archiver::Round() {
+  if (options_.syncs) HF_CHECK_OK(kv_->Sync());
+  Status done = [this]() -> Status {
+    if (!open_) HF_CHECK_OK(Open());
+    int64_t age = clock_->NowMillis() - checkpoint_millis_;
+    bool due = age >= options_.checkpoint_seconds * 1000 ||
+               (log_bytes_ >= kCheckpointLogBytes && age >= kCheckpointPauseMillis);
+    if (!whole_.load())
+      HF_CHECK_OK(TakeCheckpoint(Chain::kBegins));
+    else if (due)
+      HF_CHECK_OK(TakeCheckpoint(Chain::kGoesOn));
+    return Meanwhile();
+  }();
+  if (!done && done.error().code() == ErrorCode::kTrimmedDataAccess) {
+    HF_LOG(*log_, kWarning,
+           "the archive has a hole: what it lacks is no longer in the log; a checkpoint follows",
+           {"archive", options_.directory}, {"error", done.error().message()});
+    whole_.store(false);
+    return Ok{};
+  }
+  if (!done) {
+    // Whatever was being written may be torn: look again at what is there.
+    open_ = false;
+    segment_.reset();
+    follower_.reset();
+    if (auto follower = kv_->Follow(position_.load()))
+      HF_CHECK_OK((*follower)->Release(options_.kept_log_bytes));
+  }
+  return done;
+}
+
+Status Archiver::Open() {
+  HF_CHECK_OK(archive_.OpenForWriting(kv_->identity()));
+  known_.clear();
+  HF_TRY(std::vector<uint64_t> checkpoints, archive_.Numbers("checkpoints"));
+  HF_TRY(std::vector<uint64_t> additions, archive_.Numbers("additions"));
+  HF_TRY(std::vector<uint64_t> segments, archive_.Numbers("log"));
+  next_checkpoint_ = checkpoints.empty() ? 1 : checkpoints.back() + 1;
+  next_additions_ = additions.empty() ? 1 : additions.back() + 1;
+  next_segment_ = segments.empty() ? 1 : segments.back() + 1;
+  auto found = FindEnd(segments);
+  if (!found && found.error().code() != ErrorCode::kCorruption) return found.error();
+  if (!found) {
+    HF_LOG(*log_, kWarning, "the archive is damaged; a checkpoint follows", {"archive", options_.directory},
+           {"error", found.error().message()});
+  }
+  whole_.store(found && *found);
+  if (whole_.load()) {
+    if (position_.load() > kv_->synced_sequence()) {
+      return ValidationError(options_.directory +
+                             " is ahead of this store, which seems to be an older copy; restore from the "
+                             "archive, or name another directory");
+    }
+    HF_TRY(follower_, kv_->Follow(position_.load()));
+  }
+  for (uint64_t number : additions) {
+    if (auto added = archive_.ReadAdditions(number)) {
+      for (ArchivedFile& file : added->files) known_[file.object] = file;
+    }
+  }
+  open_ = true;
+  return Ok{};
+}
+
+// Finds where the log ends, which is no further than where we know it to be durable: a frame whose sync
+// failed can be read and is written again, into the next segment. False when there is no checkpoint to which
+// the log could be applied.
+Result<bool> Archiver::FindEnd(const std::vector<uint64_t>& segments) {
+  if (next_checkpoint_ == 1) return false;
+  HF_TRY(ArchivedCheckpoint checkpoint, archive_.ReadCheckpoint(next_checkpoint_ - 1));
+  for (ArchivedFile& file : checkpoint.files) known_[file.object] = file;
+  checkpoint_millis_ = checkpoint.time_millis;
+  bool found = false;
+  for (auto number = segments.rbegin(); number != segments.rend() && *number >= checkpoint.segment;
+       ++number) {
+    HF_TRY(SegmentEnds ends, ReadSegmentEnds(archive_, *number));
+    if (ends.empty) continue;
+    if (!found && (!has_position_ || ends.last < position_.load())) {
+      // What can be read may not be durable yet, if whoever wrote it was killed.
+      HF_CHECK_OK(SyncSegment(archive_, *number));
+      position_.store(ends.last);
+      covered_millis_.store(ends.time_millis);
+    }
+    found = has_position_ = true;
+    if (ends.begins && *number > checkpoint.segment) return false;
+  }
+  return found;
+}
+
+Status Archiver::TakeCheckpoint(Chain chain) {
+  if (segment_ != nullptr && chain == Chain::kBegins) {
+    HF_CHECK_OK(segment_->Close(position_.load(), covered_millis_.load()));
+    segment_.reset();
+  }
+  HF_TRY(HeldState held, HoldState(kv_, options_.store, kHeldAs, *clock_));
+  ArchivedCheckpoint checkpoint = held.checkpoint;
+  checkpoint.number = next_checkpoint_;
+  if (chain == Chain::kBegins) {
+    position_.store(checkpoint.sequence);
+    HF_TRY(follower_, kv_->Follow(checkpoint.sequence));
+    HF_CHECK_OK(BeginSegment(FrameKind::kBegins, checkpoint.time_millis));
+  }
+  checkpoint.segment = segment_ != nullptr ? segment_->number() : next_segment_;
+  uint64_t bytes = 0;
+  Status shipped = ShipFiles(
+      held, options_.store, known_, &archive_, [this] { return Meanwhile(); }, &checkpoint, &bytes);
+  Status let_go = LetGo(options_.store, kHeldAs);
+  HF_CHECK_OK(shipped);
+  HF_CHECK_OK(let_go);
+  HF_CHECK_OK(archive_.WriteCheckpoint(checkpoint));
+  shipped_bytes_.fetch_add(bytes);
+  checkpoints_.fetch_add(1);
+  ++next_checkpoint_;
+  checkpoint_millis_ = checkpoint.time_millis;
+  log_bytes_ = 0;
+  known_.clear();
+  for (const ArchivedFile& file : checkpoint.files) known_[file.object] = file;
+  whole_.store(true);
+  HF_LOG(*log_, kInfo, "checkpoint archived", {"archive", options_.directory}, {"number", checkpoint.number},
+         {"files", checkpoint.files.size()}, {"bytes", bytes});
+  return DropOld();
+}
+
+Status Archiver::Meanwhile() {
+  if (stopping()) return Error(ErrorCode::kThrottling, "the server is stopping");
+  HF_CHECK_OK(ShipLog());
+  if (base::SteadyMicros() - tended_micros_ < kTendMicros) return Ok{};
+  tended_micros_ = base::SteadyMicros();
+  HF_CHECK_OK(ShipAdditions());
+  return follower_->Release(options_.kept_log_bytes);
+}
+
+Status Archiver::ShipLog() {
+  while (true) {
+    int64_t now = clock_->NowMillis();
+    int64_t micros = base::SteadyMicros();
+    std::vector<LogRecord> records;
+    for (size_t bytes = 0; bytes < kFrameBytes;) {
+      LogRecord record;
+      HF_TRY(bool found, follower_->Next(&record));
+      if (!found) break;
+      bytes += record.bytes.size();
+      records.push_back(std::move(record));
+    }
+    if (records.empty()) {
+      if (whole_.load()) caught_up_micros_.store(micros);
+      if (micros - framed_micros_ < kNothingMicros) return Ok{};
+      return Add({FrameKind::kNothing, position_.load(), std::max(now, covered_millis_.load()), {}});
+    }
+    Frame frame{FrameKind::kRecords, records.back().last, records.back().time_millis, {}};
+    for (const LogRecord& record : records) frame.records.emplace_back(record.bytes);
+    HF_CHECK_OK(Add(frame));
+  }
+}
+
+Status Archiver::BeginSegment(FrameKind kind, int64_t time_millis) {
+  HF_TRY(segment_,
+         SegmentWriter::Create(&archive_, next_segment_, {kind, position_.load(), time_millis, {}}));
+  ++next_segment_;
+  segment_micros_ = base::SteadyMicros();
+  return Ok{};
+}
+
+Status Archiver::Add(const Frame& frame) {
+  if (segment_ == nullptr) HF_CHECK_OK(BeginSegment(FrameKind::kFollows, covered_millis_.load()));
+  uint64_t before = segment_->bytes();
+  HF_CHECK_OK(segment_->Add(frame));
+  position_.store(frame.last);
+  covered_millis_.store(frame.time_millis);
+  framed_micros_ = base::SteadyMicros();
+  log_bytes_ += segment_->bytes() - before;
+  shipped_bytes_.fetch_add(segment_->bytes() - before);
+  if (segment_->bytes() < kSegmentBytes && framed_micros_ - segment_micros_ < kSegmentMicros) return Ok{};
+  HF_CHECK_OK(segment_->Close(frame.last, frame.time_millis));
+  segment_.reset();
+  return Ok{};
+}
+
+Status Archiver::ShipAdditions() {
+  HF_TRY(std::vector<std::string> paths, FilesBeside(options_.store));
+  ArchivedAdditions additions{next_additions_, clock_->NowMillis(), {}};
+  std::set<std::string> seen;
+  uint64_t bytes = 0;
+  for (const std::string& path : paths) {
+    if (!path.starts_with(kAdditionsIn)) continue;
+    std::string source = options_.store.directory + "/" + path;
+    auto object = ObjectOf(options_.store.file_system.get(), path, source);
+    if (!object || known_.contains(*object)) continue;  // it may have been deleted by now
+    seen.insert(*object);
+    if (!seen_beside_.contains(*object)) continue;  // one that is being written will look different soon
+    auto shipped = archive_.Ship(options_.store.file_system.get(), source, *object, {}, &bytes);
+    if (!shipped && shipped.error().code() == ErrorCode::kResourceNotFound) continue;
+    HF_CHECK_OK(shipped);
+    shipped->path = path;
+    additions.files.push_back(*std::move(shipped));
+  }
+  seen_beside_ = std::move(seen);
+  if (additions.files.empty()) return Ok{};
+  HF_CHECK_OK(archive_.WriteAdditions(additions));
+  ++next_additions_;
+  shipped_bytes_.fetch_add(bytes);
+  for (const ArchivedFile& file : additions.files) known_[file.object] = file;
+  return Ok{};
+}
+
+// Keeps the newest checkpoint that is old enough to reach all of the days from, and what comes after it.
+Status Archiver::DropOld() {
+  int64_t horizon = clock_->NowMillis() - options_.keep_days * 24 * 3'600'000;
+  HF_TRY(std::vector<uint64_t> checkpoints, archive_.Numbers("checkpoints"));
+  std::vector<uint64_t> older;
+  ArchivedCheckpoint oldest;
+  for (auto number = checkpoints.rbegin(); number != checkpoints.rend(); ++number) {
+    if (oldest.number != 0 && oldest.time_millis <= horizon) {
+      older.push_back(*number);
+      continue;
+    }
+    HF_TRY(oldest, archive_.ReadCheckpoint(*number));
+  }
+  for (uint64_t number : older) HF_CHECK_OK(archive_.Delete("checkpoints", number));
+  HF_TRY(std::vector<uint64_t> segments, archive_.Numbers("log"));
+  for (uint64_t number : segments) {
+    if (number < oldest.segment) HF_CHECK_OK(archive_.Delete("log", number));
+  }
+  HF_TRY(std::vector<uint64_t> additions, archive_.Numbers("additions"));
+  for (uint64_t number : additions) {
+    auto added = archive_.ReadAdditions(number);
+    if (added && added->time_millis < oldest.time_millis) HF_CHECK_OK(archive_.Delete("additions", number));
+  }
+  return archive_.DeleteUnnamedFiles();
+}
+
+}  // namespace holdfast::storage

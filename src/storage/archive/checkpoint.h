@@ -1,0 +1,52 @@
+// A state of a store on its way into an archive: held first, by hard links, and then copied at leisure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "storage/archive/archive.h"
+#include "storage/kv.h"
+
+namespace holdfast::storage {
+
+// Where a store is.
+struct StorePlace {
+  FileSystemPtr file_system;  // never null
+  std::string directory;
+};
+
+struct HeldState {
+  // Without its number, segment and files.
+  ArchivedCheckpoint checkpoint;
+  struct File {
+    std::string path;    // as it is to stand in the store
+    std::string source;  // where it is now
+  };
+  std::vector<File> files;
+};
+
+// Everything that is durable now is in it, and nothing that a power cut could still take. One at a time of
+// each name; LetGo() ends it, and what a crash left behind is cleared away first.
+Result<HeldState> HoldState(Kv* kv, const StorePlace& store, const std::string& name,
+                            const base::Clock& clock);
+Status LetGo(const StorePlace& store, const std::string& name);
+
+// Copies the files of `held`, except those that are among `known` objects already, into `*checkpoint`, whose
+// number is set. Its list is not written yet.
+using KnownObjects = std::map<std::string, ArchivedFile>;
+Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known, Archive* archive,
+                 const Between& between, ArchivedCheckpoint* checkpoint, uint64_t* bytes);
+
+// Paths of the files in the directories beside the store's own files, such as vectors/.
+Result<std::vector<std::string>> FilesBeside(const StorePlace& store);
+// The name in files/ of such a file, which changes when the file does.
+Result<std::string> ObjectOf(rocksdb::FileSystem* file_system, const std::string& path,
+                             const std::string& source);
+
+// A whole-store backup: an archive of one checkpoint, in a directory that does not exist yet and that appears
+// when everything in it is durable. Returns its bytes. One at a time for each store.
+Result<uint64_t> BackUp(Kv* kv, const StorePlace& store, const FileSystemPtr& file_system,
+                        const std::string& directory, const base::Clock& clock);
+
+}  // namespace holdfast::storage
