@@ -37,7 +37,11 @@ Error Gone(uint64_t sequence) {
 // The records of one log file.
 class LogFileReader {
  public:
-  LogFileReader(std::unique_ptr<rocksdb::FSRandomAccessFile> file) : file_(std::move(file)) {}
+  explicit LogFileReader(std::unique_ptr<rocksdb::FSRandomAccessFile> file, uint64_t position = 0)
+      : file_(std::move(file)), position_(position) {}
+
+  // Of the next record.
+  uint64_t position() const { return position_; }
 
   // False where the file has no further whole record, for now or for good; it may be asked again.
   Result<bool> Read(std::string* record) {
@@ -92,10 +96,16 @@ class LogFileReader {
   }
 
   const std::unique_ptr<rocksdb::FSRandomAccessFile> file_;
-  uint64_t position_ = 0;  // of the next record
-  uint64_t begin_ = 0;     // of the buffer in the file
+  uint64_t position_;
+  uint64_t begin_ = 0;  // of the buffer in the file
   std::string buffer_;
 };
+
+// RocksDB's names have at least six digits.
+std::string LogName(uint64_t number) {
+  std::string digits = std::to_string(number);
+  return std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits + ".log";
+}
 
 class LastIsStamp final : public rocksdb::WriteBatch::Handler {
  public:
@@ -126,7 +136,8 @@ class RocksDbLogFollower final : public LogFollower {
       if (next_ > place_.synced->load(std::memory_order_acquire)) return false;
       if (reader_ == nullptr || InEarlierLife() != (log_ < place_.life.first_log)) HF_CHECK_OK(OpenFirst());
       HF_TRY(bool read, reader_->Read(&record->bytes));
-      if (!read) {  // what it had read ahead may be too old
+      if (!read) {  // what it had read ahead may be too old, and so may what it knows of the file's end
+        HF_CHECK_OK(Reopen());
         HF_TRY(read, reader_->Read(&record->bytes));
       }
       if (!read) {
@@ -204,7 +215,8 @@ class RocksDbLogFollower final : public LogFollower {
     return logs;
   }
 
-  Result<std::unique_ptr<LogFileReader>> Open(uint64_t number, const std::string& path) const {
+  Result<std::unique_ptr<LogFileReader>> Open(uint64_t number, const std::string& path,
+                                              uint64_t position = 0) const {
     std::unique_ptr<rocksdb::FSRandomAccessFile> file;
     rocksdb::IOStatus opened = place_.file_system->NewRandomAccessFile(path, {}, &file, nullptr);
     if (opened.IsNotFound() || opened.IsPathNotFound()) {  // it has just been moved
@@ -214,7 +226,13 @@ class RocksDbLogFollower final : public LogFollower {
     }
     if (!opened.ok())
       return Error(ErrorCode::kIo, "log " + std::to_string(number) + ": " + opened.ToString());
-    return std::make_unique<LogFileReader>(std::move(file));
+    return std::make_unique<LogFileReader>(std::move(file), position);
+  }
+
+  Status Reopen() {
+    std::string name = "/" + LogName(log_);
+    HF_TRY(reader_, Open(log_, place_.directory + name, reader_->position()));
+    return Ok{};
   }
 
   // Opens the newest log that begins at or before our place.

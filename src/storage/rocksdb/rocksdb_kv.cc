@@ -292,7 +292,10 @@ class RocksDbKv final : public Kv {
 
   Status RollLog() override {
     // RocksDB leaves a log with the write buffers that are in it, and none is unless something was written.
-    HF_CHECK_OK(ToStatus(db_->Delete({}, default_handle_, "roll")));
+    rocksdb::WriteBatch batch;
+    HF_CHECK_OK(ToStatus(batch.Delete(default_handle_, "roll")));
+    if (followed_by_clock_ != nullptr) HF_CHECK_OK(Stamp(&batch));
+    HF_CHECK_OK(ToStatus(db_->Write({}, &batch)));
     std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
     all.push_back(default_handle_);
     return ToStatus(db_->Flush({}, all));
