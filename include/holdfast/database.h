@@ -43,6 +43,7 @@
 #include "holdfast/ops/delete_item.h"
 #include "holdfast/ops/delete_table.h"
 #include "holdfast/ops/describe_backup.h"
+#include "holdfast/ops/describe_continuous_backups.h"
 #include "holdfast/ops/describe_endpoints.h"
 #include "holdfast/ops/describe_limits.h"
 #include "holdfast/ops/describe_stream.h"
@@ -58,12 +59,14 @@
 #include "holdfast/ops/put_item.h"
 #include "holdfast/ops/query.h"
 #include "holdfast/ops/restore_table_from_backup.h"
+#include "holdfast/ops/restore_table_to_point_in_time.h"
 #include "holdfast/ops/scan.h"
 #include "holdfast/ops/search_vectors.h"
 #include "holdfast/ops/tag_resource.h"
 #include "holdfast/ops/transact_get_items.h"
 #include "holdfast/ops/transact_write_items.h"
 #include "holdfast/ops/untag_resource.h"
+#include "holdfast/ops/update_continuous_backups.h"
 #include "holdfast/ops/update_item.h"
 #include "holdfast/ops/update_table.h"
 #include "holdfast/ops/update_time_to_live.h"
@@ -145,6 +148,14 @@ class HOLDFAST_EXPORT Database {
   Result<DeleteBackupResponse> DeleteBackup(const DeleteBackupRequest& request);
   // A new table. It is filled in the background and ACTIVE when DescribeTable says so.
   Result<RestoreTableFromBackupResponse> RestoreTableFromBackup(const RestoreTableFromBackupRequest& request);
+
+  // Whether a table can be restored to any second of the last days, and that done.
+  Result<UpdateContinuousBackupsResponse> UpdateContinuousBackups(
+      const UpdateContinuousBackupsRequest& request);
+  Result<DescribeContinuousBackupsResponse> DescribeContinuousBackups(
+      const DescribeContinuousBackupsRequest& request);
+  Result<RestoreTableToPointInTimeResponse> RestoreTableToPointInTime(
+      const RestoreTableToPointInTimeRequest& request);
 
   // --- streams ---
 

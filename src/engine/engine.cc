@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/limits.h"
 #include "engine/backup/backups.h"
+#include "engine/backup/recovery.h"
 #include "engine/backup/restorer.h"
 #include "engine/index/backfill.h"
 #include "engine/index/recount.h"
@@ -115,6 +116,9 @@ std::string BackupRecordKey(std::string_view id) {
 std::string RestoreJobKey(ObjectId table) {
   return NumberedKey("restore/", table);
 }
+std::string RecoveryRecordKey(ObjectId table) {
+  return NumberedKey("recovery/", table);
+}
 
 Engine::Engine(const EngineOptions& options)
     : options_(options.options),
@@ -148,7 +152,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   HF_CHECK_OK(engine->Load());
   engine->backups_ = std::make_unique<Backups>(engine.get());
   engine->restorer_ = std::make_unique<Restorer>(engine.get());
-  HF_CHECK_OK(engine->backups_->DeleteStrayFiles({}));
+  engine->recovery_ = std::make_unique<Recovery>(engine.get());
+  HF_TRY(std::set<std::string> bases, engine->recovery_->Load());
+  HF_CHECK_OK(engine->backups_->DeleteStrayFiles(bases));
+  HF_CHECK_OK(engine->restorer_->Resume());  // before housekeeping drops what it needs
   engine->backfiller_ = std::make_unique<Backfiller>(engine.get());
   engine->housekeeper_ = std::make_unique<Housekeeper>(engine.get(), options.manual_housekeeping);
   engine->vector_keeper_->Start();
@@ -157,7 +164,6 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     HF_CHECK_OK(engine->sealer_->Start());
   }
   engine->ResumeUnfinished();
-  HF_CHECK_OK(engine->restorer_->Resume());
   return engine;
 }
 
@@ -171,6 +177,7 @@ Engine::~Engine() {
   vector_keeper_.reset();
   restorer_.reset();
   backups_.reset();
+  recovery_.reset();
   if (committer_ != nullptr) {
     base::MutexLock ddl(&ddl_mu_);
     std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
@@ -364,7 +371,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema, const AlsoWrite& also) 
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   HF_CHECK_OK(SaveMeta(batch.get()));
   batch->Put(storage::Space::kCatalog, TableRecordKey(schema.id), EncodeSchema(schema));
-  if (also) also(schema, batch.get());
+  if (also) HF_CHECK_OK(also(schema, batch.get()));
   Stamp stamp = committer_->Begin();
   Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
   committer_->End(stamp);
@@ -382,11 +389,15 @@ Status Engine::DropTable(const TablePtr& table) {
   base::WriterLock gate(&table->gate);
   if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
   SchemaPtr schema = table->schema();
+  if (restorer_->ReadsLogOf(schema->id)) {
+    return Error(ErrorCode::kResourceInUse, "a table is being restored from " + schema->name);
+  }
   SchemaPtr left = LeftBehind(*schema);
   std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   batch->Delete(storage::Space::kCatalog, TableRecordKey(schema->id));
   batch->Delete(storage::Space::kCatalog, BackfillCursorKey(schema->id));
   batch->Delete(storage::Space::kCatalog, RestoreJobKey(schema->id));
+  batch->Delete(storage::Space::kCatalog, RecoveryRecordKey(schema->id));
   for (storage::Space space : {storage::Space::kItems, storage::Space::kTtl}) {
     batch->DeleteRange(space, ObjectRange(schema->id));
   }
@@ -414,6 +425,7 @@ Status Engine::DropTable(const TablePtr& table) {
   }
   catalog_.Remove(schema->name);
   restorer_->Forget(schema->id);
+  recovery_->Forget(schema->id);
   return Ok{};
 }
 
@@ -517,11 +529,17 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
       batch->DeleteRange(storage::Space::kTtl, ObjectRange(edited.id));
       batch->Delete(storage::Space::kCatalog, BackfillCursorKey(edited.id));
     }
+    // What was kept goes with the setting: see Recovery.
+    bool recovery_ends = old->recovery_days > 0 && edited.recovery_days == 0;
+    if (recovery_ends) batch->Delete(storage::Space::kCatalog, RecoveryRecordKey(edited.id));
     Stamp stamp = committer_->Begin();
     Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
     committer_->End(stamp);
     HF_CHECK_OK(std::move(written));
     FollowStreams(edited);
+    if (recovery_ends) change_log_->Forget(edited.id, Consumer::kRecovery);
+    if (old->recovery_days == 0 && edited.recovery_days > 0)
+      change_log_->Keep(edited.id, Consumer::kRecovery, committer_->begun_number());
     table->Activate(std::make_shared<const TableSchema>(std::move(edited)));
   }
   for (ObjectId target : to_fill) backfiller_->Add(table, target);

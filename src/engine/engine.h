@@ -40,6 +40,7 @@ namespace holdfast::engine {
 class Backfiller;
 class Backups;
 class Housekeeper;
+class Recovery;
 class Restorer;
 class Sealer;
 class VectorKeeper;
@@ -101,7 +102,7 @@ class Engine {
   // --- tables ---
   // Assigns ids to the table and its indexes. kResourceInUse when the name is taken. What `also` adds to the
   // batch is written together with the table.
-  using AlsoWrite = std::function<void(const TableSchema& created, storage::Batch* batch)>;
+  using AlsoWrite = std::function<Status(const TableSchema& created, storage::Batch* batch)>;
   Result<TablePtr> CreateTable(TableSchema schema, const AlsoWrite& also = {});
   Status DropTable(const TablePtr& table);
   // Puts an edited copy of the schema in force while no write is under way. An index that is new (id 0) gets
@@ -116,6 +117,7 @@ class Engine {
   ChangeLog& change_log() { return *change_log_; }
   Backups& backups() { return *backups_; }
   Restorer& restorer() { return *restorer_; }
+  Recovery& recovery() { return *recovery_; }
   storage::Kv& kv() const { return *kv_; }
   const base::Clock& clock() const { return *clock_; }
   base::Random& random() { return random_; }
@@ -198,6 +200,7 @@ class Engine {
   std::unique_ptr<VectorKeeper> vector_keeper_;
   std::unique_ptr<Backups> backups_;
   std::unique_ptr<Restorer> restorer_;
+  std::unique_ptr<Recovery> recovery_;
   std::unique_ptr<Sealer> sealer_;  // null: nothing can be encrypted
 };
 
@@ -211,6 +214,7 @@ std::string VectorSnapshotKey(ObjectId index);
 std::string TokenRecordKey(std::string_view token);
 std::string BackupRecordKey(std::string_view id);
 std::string RestoreJobKey(ObjectId table);
+std::string RecoveryRecordKey(ObjectId table);
 // Expiry entries of idempotency tokens stand under this table id, which no table has.
 inline constexpr ObjectId kTokenTable = 0;
 

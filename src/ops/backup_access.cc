@@ -115,8 +115,7 @@ Status CheckTarget(Context& context, const std::string& table_name) {
   }
 }
 
-Result<TableDescription> StartRestore(Context& context, TableSchema schema, const engine::RestorePlan& plan) {
-  Result<engine::TablePtr> table = context.engine->restorer().Start(std::move(schema), plan);
+Result<TableDescription> DescribeStarted(Context& context, const Result<engine::TablePtr>& table) {
   if (!table && table.error().code() == ErrorCode::kResourceInUse)  // somebody was faster
     return Error(ErrorCode::kTableAlreadyExists, table.error().message());
   if (!table) return table.error();
@@ -134,6 +133,20 @@ Result<TableDescription> StartRestore(Context& context, TableSchema schema, cons
   };
   show_creating(description.global_secondary_indexes);
   show_creating(description.vector_indexes);
+  return description;
+}
+
+ContinuousBackupsDescription DescribeRecovery(const TableSchema& table,
+                                              const std::optional<engine::Recovery::Window>& window) {
+  ContinuousBackupsDescription description;
+  if (table.recovery_days == 0) return description;
+  PointInTimeRecoveryDescription& recovery = description.point_in_time_recovery_description;
+  recovery.point_in_time_recovery_status = ContinuousBackupsStatus::kEnabled;
+  recovery.recovery_period_in_days = table.recovery_days;
+  if (window) {
+    recovery.earliest_restorable_date_time = Timestamp{window->earliest_seconds * 1000};
+    recovery.latest_restorable_date_time = Timestamp{window->latest_seconds * 1000};
+  }
   return description;
 }
 

@@ -4,8 +4,10 @@
 #include <string>
 
 #include "engine/backup/backups.h"
+#include "engine/backup/recovery.h"
 #include "engine/backup/restorer.h"
 #include "holdfast/ops/backup.h"
+#include "holdfast/ops/describe_continuous_backups.h"
 #include "ops/context.h"
 #include "ops/table_access.h"
 
@@ -27,10 +29,11 @@ BackupDescription Describe(Context& context, const engine::Backup& backup);
 
 // A restore needs a name that is free.
 Status CheckTarget(Context& context, const std::string& table_name);
-// Begins the restore, and describes the table as AWS does in its answer. Requires: schema.restored_from is
-// set.
-Result<TableDescription> StartRestore(Context& context, engine::TableSchema schema,
-                                      const engine::RestorePlan& plan);
+// A table whose restore has begun, as AWS describes it in its answer; or why none was.
+Result<TableDescription> DescribeStarted(Context& context, const Result<engine::TablePtr>& started);
+
+ContinuousBackupsDescription DescribeRecovery(const engine::TableSchema& table,
+                                              const std::optional<engine::Recovery::Window>& window);
 
 // What a table restored from `source` looks like: keys, indexes, billing, class and what `overrides` says;
 // nothing else.

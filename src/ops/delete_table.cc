@@ -1,3 +1,4 @@
+#include "engine/backup/backups.h"
 #include "engine/backup/restorer.h"
 #include "ops/describe.h"
 #include "ops/operations.h"
@@ -45,6 +46,12 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
   response.table_description.vector_indexes.reset();
   if (ref.schema->status == TableStatus::kDeleting) return response;
 
+  // Whoever wanted to be able to go back gets a last chance to.
+  if (ref.schema->recovery_days > 0) {
+    HF_CHECK_OK(engine->backups()
+                    .Create(ref.table, ref.schema->name + "$DeletedTableBackup", BackupType::kSystem)
+                    .transform([](const engine::Backup&) { return Ok{}; }));
+  }
   context.await_durability = true;
   if (engine->options().transient_status_millis == 0) {
     HF_CHECK_OK(engine->DropTable(ref.table));

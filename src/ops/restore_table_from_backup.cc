@@ -15,7 +15,7 @@ Result<RestoreTableFromBackupResponse> Perform(Context& context,
     schema.restored_from = engine::RestoredFrom{request.backup_arn, TableArn(context, backup->table->name),
                                                 backup->created_millis, /*in_progress=*/true};
     engine::RestorePlan plan{.file = backup->file, .items = backup->counts.items, .backup_id = id};
-    return StartRestore(context, std::move(schema), plan);
+    return DescribeStarted(context, context.engine->restorer().Start(std::move(schema), plan));
   };
   Result<TableDescription> started = start();
   if (!started) {

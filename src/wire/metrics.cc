@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdio>
 
+#include "engine/backup/recovery.h"
+#include "engine/backup/restorer.h"
 #include "engine/index/live_vectors.h"
 
 namespace holdfast::wire {
@@ -83,6 +85,7 @@ std::string Metrics::Render(engine::Engine* engine) const {
   if (engine == nullptr) return out;
   RenderTables(engine, &out);
   RenderVectors(engine, &out);
+  RenderRecovery(engine, &out);
   RenderStorage(engine, &out);
   return out;
 }
@@ -194,6 +197,28 @@ void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {
          [](const Row& row) { return row.stats.graphs; });
   family("holdfast_vector_skipped_items", "Items of the table that have no vector that the index takes.",
          [](const Row& row) { return row.skipped; });
+}
+
+void Metrics::RenderRecovery(engine::Engine* engine, std::string* out) {
+  std::vector<engine::Restorer::Progress> restores = engine->restorer().progress();
+  AppendType("holdfast_restore_progress", "gauge", "Tables being restored, and how far each is, 0 to 1.",
+             out);
+  for (const auto& restore : restores)
+    AppendSample("holdfast_restore_progress", Label("table", restore.table), restore.share, out);
+  AppendType("holdfast_restore_failed", "gauge",
+             "1 for a table whose restore cannot go on: the log says why.", out);
+  for (const auto& restore : restores) {
+    AppendSample("holdfast_restore_failed", Label("table", restore.table), restore.fault.empty() ? 0 : 1,
+                 out);
+  }
+  AppendType("holdfast_recovery_window_seconds", "gauge", "How far back a table can be restored.", out);
+  for (const engine::TablePtr& table : engine->catalog().All()) {
+    engine::SchemaPtr schema = table->schema();
+    auto window = engine->recovery().WindowOf(*schema);
+    if (!window) continue;
+    AppendSample("holdfast_recovery_window_seconds", Label("table", schema->name),
+                 static_cast<double>(window->latest_seconds - window->earliest_seconds), out);
+  }
 }
 
 void Metrics::RenderStorage(engine::Engine* engine, std::string* out) {

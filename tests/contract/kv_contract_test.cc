@@ -216,6 +216,30 @@ TEST_P(KvContract, ACheckpointIsAStoreOfItsOwn) {
   std::filesystem::remove_all(copy);
 }
 
+// Backups are files: whatever the storage, they are written whole, read from the start, listed and deleted.
+TEST_P(KvContract, SegmentsAreFiles) {
+  Files* files = kv_->files(FileKind::kSegments);
+  ASSERT_NE(files, nullptr);
+  EXPECT_TRUE(files->List().value().empty());
+  EXPECT_FALSE(files->Open("a").has_value());
+  for (std::string text : {"first", "second time"}) {
+    std::unique_ptr<FileWriter> writer = files->Create("a").value();
+    ASSERT_TRUE(writer->Append(text.substr(0, 3)));
+    ASSERT_TRUE(writer->Append(text.substr(3)));
+    ASSERT_TRUE(writer->Finish());
+    std::unique_ptr<FileReader> reader = files->Open("a").value();
+    std::string read(text.size(), ' ');
+    ASSERT_TRUE(reader->Read(4, read.data()));
+    ASSERT_TRUE(reader->Read(text.size() - 4, read.data() + 4));
+    EXPECT_EQ(read, text);
+    EXPECT_EQ(reader->Read(1, read.data()).error().code(), ErrorCode::kCorruption);
+  }
+  EXPECT_EQ(files->List().value(), std::vector<std::string>{"a"});
+  ASSERT_TRUE(files->Delete("a"));
+  EXPECT_FALSE(files->Delete("a"));
+  EXPECT_TRUE(files->List().value().empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, KvContract, testing::Values("memory", "rocksdb", "encrypted"),
                          [](const auto& info) { return info.param; });
 

@@ -1,6 +1,6 @@
 #include "engine/backup/backups.h"
 
-#include <cstdio>
+#include <algorithm>
 
 #include "base/limits.h"
 #include "engine/catalog/record.h"
@@ -10,13 +10,6 @@ namespace holdfast::engine {
 namespace {
 
 constexpr int64_t kSystemBackupMillis = int64_t{35} * 24 * 3600 * 1000;
-
-std::string NewId(int64_t now_millis, base::Random* random) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%014lld-%08x", static_cast<long long>(now_millis),
-                static_cast<unsigned>(random->Next()));
-  return text;
-}
 
 std::string Encode(const Backup& backup) {
   return std::move(Item{{"name", backup.name},
@@ -69,7 +62,7 @@ Result<Backup> Backups::Create(const TablePtr& table, std::string name, BackupTy
   backup.type = type;
   backup.created_millis = engine_->clock().NowMillis();
   if (type == BackupType::kSystem) backup.expires_millis = backup.created_millis + kSystemBackupMillis;
-  backup.id = NewId(backup.created_millis, &engine_->random());
+  backup.id = NewSegmentId(backup.created_millis, &engine_->random());
   backup.table = table->schema();
   backup.counts = {static_cast<uint64_t>(std::max<int64_t>(0, table->tally.count)),
                    static_cast<uint64_t>(std::max<int64_t>(0, table->tally.bytes))};
@@ -108,6 +101,10 @@ Status Backups::Save(const Backup& backup) {
   std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
   batch->Put(storage::Space::kCatalog, BackupRecordKey(backup.id), Encode(backup));
   HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+  if (backup.expires_millis != 0) {
+    base::MutexLock lock(&mu_);
+    next_expiry_millis_ = std::min(next_expiry_millis_, backup.expires_millis);
+  }
   return engine_->committer().WaitDurable();
 }
 
@@ -187,16 +184,28 @@ Result<Backup> Backups::Delete(const std::string& id) {
   return backup;
 }
 
-Status Backups::DeleteExpired(int64_t now_millis) {
+Status Backups::DeleteExpired() {
+  int64_t now = engine_->clock().NowMillis();
+  {
+    base::MutexLock lock(&mu_);
+    if (now < next_expiry_millis_) return Ok{};
+    next_expiry_millis_ = INT64_MAX;
+  }
   std::vector<std::string> expired;
+  int64_t next = INT64_MAX;
   HF_CHECK_OK(ForEach("", [&](const Backup& backup) {
-    if (backup.expires_millis != 0 && backup.expires_millis <= now_millis) expired.push_back(backup.id);
+    if (backup.expires_millis == 0) return true;
+    if (backup.expires_millis <= now) expired.push_back(backup.id);
+    next = std::min(next, backup.expires_millis);
     return true;
   }));
   for (const std::string& id : expired) {
     Result<Backup> deleted = Delete(id);
     if (!deleted && deleted.error().code() != ErrorCode::kBackupInUse) return deleted.error();
   }
+  base::MutexLock lock(&mu_);
+  // One that is in use now, or was made meanwhile, is looked at again.
+  next_expiry_millis_ = std::min(next_expiry_millis_, next);
   return Ok{};
 }
 

@@ -48,8 +48,8 @@ class Backups {
                                    const std::function<bool(const Backup&)>& wanted) const;
   // Returns when it is gone for good. kBackupInUse: it is being made, or held.
   Result<Backup> Delete(const std::string& id);
-  // Deletes what has expired.
-  Status DeleteExpired(int64_t now_millis);
+  // Deletes what has expired: backups that the database made itself are kept for 35 days.
+  Status DeleteExpired();
 
   // Whoever restores from a backup holds it, so that nobody deletes it meanwhile.
   Result<Backup> Hold(const std::string& id);
@@ -71,6 +71,7 @@ class Backups {
   mutable base::Mutex mu_;
   std::map<std::string, Backup> making_ HF_GUARDED_BY(mu_);
   std::map<std::string, int> held_ HF_GUARDED_BY(mu_);  // by how many
+  int64_t next_expiry_millis_ HF_GUARDED_BY(mu_) = 0;   // none expires before; 0: nobody has looked
   JobThread thread_;                                    // goes first
 };
 

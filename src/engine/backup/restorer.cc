@@ -13,6 +13,9 @@ namespace {
 
 // Steps between two syncs: what a power cut makes to be done again.
 constexpr uint64_t kStepsPerSync = 64;
+// Of the log, in one step.
+constexpr size_t kStepRecords = 1024;
+constexpr size_t kStepBytes = 1 << 20;
 constexpr auto kTellInterval = std::chrono::seconds(10);
 
 }  // namespace
@@ -51,7 +54,7 @@ Result<Restorer::Job> Restorer::Decode(std::string bytes) {
   return job;
 }
 
-Result<TablePtr> Restorer::Start(TableSchema schema, const RestorePlan& plan) {
+Result<TablePtr> Restorer::Start(TableSchema schema, const RestorePlan& plan, const Table* source) {
   HF_ASSERT(schema.restoring());
   schema.status = TableStatus::kCreating;
   {
@@ -64,12 +67,25 @@ Result<TablePtr> Restorer::Start(TableSchema schema, const RestorePlan& plan) {
   }
   Job job;
   job.plan = plan;
-  // Table and job come about together: neither is ever there without the other.
-  HF_TRY(TablePtr table,
-         engine_->CreateTable(std::move(schema), [&](const TableSchema& created, storage::Batch* batch) {
-           batch->Put(storage::Space::kCatalog, RestoreJobKey(created.id), Encode(job));
-         }));
-  Queue(table, std::move(job));
+  // Table and job come about together: neither is ever there without the other. And from here on nobody drops
+  // the source.
+  ObjectId id = 0;
+  Result<TablePtr> table = engine_->CreateTable(
+      std::move(schema), [&](const TableSchema& created, storage::Batch* batch) -> Status {
+        if (source != nullptr && source->dropped)
+          return Error(ErrorCode::kTableNotFound, "Table not found: " + source->schema()->name);
+        batch->Put(storage::Space::kCatalog, RestoreJobKey(created.id), Encode(job));
+        id = created.id;
+        base::MutexLock lock(&mu_);
+        states_[id] = {{created.name, 0, ""}, plan};
+        return Ok{};
+      });
+  if (!table) {
+    base::MutexLock lock(&mu_);
+    states_.erase(id);
+    return table.error();
+  }
+  Queue(*table, std::move(job));
   return table;
 }
 
@@ -83,6 +99,10 @@ Status Restorer::Resume() {
     if (!found)
       return Error(ErrorCode::kCorruption, "the record of the restore of " + schema->name + " is missing");
     HF_TRY(Job job, Decode(std::move(bytes)));
+    {
+      base::MutexLock lock(&mu_);
+      states_[schema->id] = {{schema->name, 0, ""}, job.plan};
+    }
     if (!job.plan.backup_id.empty()) {
       Result<Backup> held = engine_->backups().Hold(job.plan.backup_id);
       if (!held) {
@@ -96,11 +116,6 @@ Status Restorer::Resume() {
 }
 
 void Restorer::Queue(const TablePtr& table, Job job) {
-  SchemaPtr schema = table->schema();
-  {
-    base::MutexLock lock(&mu_);
-    states_[schema->id] = {{schema->name, 0, ""}, job.plan};
-  }
   thread_.Add([this, table, job = std::move(job)] { Run(table, job); });
 }
 
@@ -183,6 +198,7 @@ void Restorer::Run(const TablePtr& table, Job job) {
 
 Status Restorer::Fill(const TablePtr& table, Job* job) {
   if (job->shard < 0) HF_CHECK_OK(FillFromSegment(table, job));
+  if (job->plan.log_of != 0 && !thread_.stopping()) HF_CHECK_OK(FillFromLog(table, job));
   if (thread_.stopping()) return Ok{};
   return Finish(table);
 }
@@ -209,6 +225,69 @@ Status Restorer::FillFromSegment(const TablePtr& table, Job* job) {
     HF_CHECK_OK(Write(table, *job, entries, Before::kNothing));
     Note(id, *job);
   }
+}
+
+Status Restorer::FillFromLog(const TablePtr& table, Job* job) {
+  const RestorePlan& plan = job->plan;
+  HF_TRY(uint64_t trimmed, engine_->change_log().TrimmedUpTo(plan.log_of));
+  if (trimmed > plan.after) return Error(ErrorCode::kCorruption, "the change log has a gap");
+  while (engine_->committer().published()->number < plan.until) {
+    if (thread_.stopping()) return Ok{};
+    HF_CHECK_OK(engine_->committer().WaitDurable());
+    thread_.Sleep(std::chrono::milliseconds(1));
+  }
+  if (job->shard < 0) {
+    job->shard = 0;
+    job->number = plan.after;
+    job->ordinal = UINT32_MAX;
+  }
+  while (job->shard < ChangeLog::kShards) {
+    bool end = false;
+    HF_CHECK_OK(FillFromShard(table, job, &end));
+    if (thread_.stopping()) return Ok{};
+    Note(table->schema()->id, *job);
+    if (!end) continue;
+    ++job->shard;
+    job->number = plan.after;
+    job->ordinal = UINT32_MAX;
+  }
+  return Ok{};
+}
+
+Status Restorer::FillFromShard(const TablePtr& table, Job* job, bool* end) {
+  const RestorePlan& plan = job->plan;
+  SchemaPtr schema = table->schema();  // its keys are the source's
+  // Of each item only the last record in this step counts.
+  std::map<std::string, std::string> last;
+  size_t records = 0, bytes = 0;
+  ChangeRange range{{job->number, job->ordinal}, plan.until, job->shard};
+  HF_CHECK_OK(engine_->change_log()
+                  .Visit(plan.log_of, range,
+                         [&](const ChangeRecord& record) {
+                           // Times never decrease from commit to commit.
+                           if (record.time_millis >= plan.before_millis) return false;
+                           std::string key =
+                               ItemKeyOf(*schema, value::MapView(record.now ? *record.now : *record.old));
+                           std::string stored;
+                           if (record.now) {
+                             size_t size = value::ItemSize(value::MapView(*record.now));
+                             EncodeStored(size, record.now->flat(), &stored);
+                           }
+                           bytes += key.size() + stored.size();
+                           last.insert_or_assign(std::move(key), std::move(stored));
+                           job->number = record.commit_number;
+                           job->ordinal = record.ordinal;
+                           return ++records < kStepRecords && bytes < kStepBytes;
+                         })
+                  .transform([](const ChangePosition&) { return Ok{}; }));
+  *end = records == 0;
+  if (*end) return Ok{};
+  std::vector<Entry> entries;
+  for (const auto& [key, stored] : last) entries.push_back({key, stored});
+  job->items += entries.size();
+  HF_CHECK_OK(GiveWay(table));
+  if (thread_.stopping()) return Ok{};
+  return Write(table, *job, entries, Before::kMaybe);
 }
 
 Status Restorer::GiveWay(const TablePtr& table) {

@@ -39,8 +39,9 @@ class Restorer {
  public:
   explicit Restorer(Engine* engine) : engine_(engine), thread_("restore") {}
 
-  // Creates the table and begins to fill it. Requires: schema.restoring().
-  Result<TablePtr> Start(TableSchema schema, const RestorePlan& plan);
+  // Creates the table and begins to fill it. `source` is the table whose log is read, if one is. Requires:
+  // schema.restoring().
+  Result<TablePtr> Start(TableSchema schema, const RestorePlan& plan, const Table* source = nullptr);
   // Goes on with what the last run could not end.
   Status Resume();
 
@@ -83,6 +84,9 @@ class Restorer {
   void Run(const TablePtr& table, Job job);
   Status Fill(const TablePtr& table, Job* job);
   Status FillFromSegment(const TablePtr& table, Job* job);
+  Status FillFromLog(const TablePtr& table, Job* job);
+  // Some records of one shard of the log; sets `*end` when there are no more.
+  Status FillFromShard(const TablePtr& table, Job* job, bool* end);
   Status Finish(const TablePtr& table);
   // One step, whose progress stands in `job` already.
   Status Write(const TablePtr& table, const Job& job, const std::vector<Entry>& entries, Before before);

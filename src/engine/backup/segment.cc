@@ -1,5 +1,7 @@
 #include "engine/backup/segment.h"
 
+#include <cstdio>
+
 #include "base/checksum.h"
 #include "engine/index/vector_value.h"
 #include "engine/item/stored_item.h"
@@ -86,6 +88,13 @@ class SegmentWriter {
 };
 
 }  // namespace
+
+std::string NewSegmentId(int64_t now_millis, base::Random* random) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%014lld-%08x", static_cast<long long>(now_millis),
+                static_cast<unsigned>(random->Next()));
+  return text;
+}
 
 Result<SegmentCounts> WriteSegment(storage::Files* files, const std::string& name,
                                    const SegmentHeader& header, storage::Kv* kv,

@@ -19,11 +19,15 @@
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "engine/catalog/schema.h"
 #include "storage/files.h"
 #include "storage/kv.h"
 
 namespace holdfast::engine {
+
+// "01489602797149-73d8d5bc": later ones are greater, and no two are the same.
+std::string NewSegmentId(int64_t now_millis, base::Random* random);
 
 struct SegmentHeader {
   uint64_t number = 0;      // every commit up to here is in it; later ones may be

@@ -286,7 +286,7 @@ bool TableSchema::log_survives() const {
 
 Images LogLevelOf(const TableSchema& schema) {
   const StreamSchema* stream = schema.enabled_stream();
-  if (stream == nullptr) return Images::kNone;
+  if (stream == nullptr) return schema.recovery_days > 0 ? Images::kNew : Images::kNone;
   bool wants_old =
       stream->view_type == StreamViewType::kOldImage || stream->view_type == StreamViewType::kNewAndOldImages;
   return wants_old ? Images::kBoth : Images::kNew;

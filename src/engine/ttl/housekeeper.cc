@@ -4,6 +4,8 @@
 
 #include "base/limits.h"
 #include "base/thread.h"
+#include "engine/backup/backups.h"
+#include "engine/backup/recovery.h"
 #include "engine/engine.h"
 #include "engine/ttl/expiry.h"
 
@@ -94,6 +96,8 @@ Status Housekeeper::RunOnce() {
   for (const TablePtr& table : engine_->catalog().All()) HF_CHECK_OK(SweepTable(table, now_seconds));
   HF_CHECK_OK(SweepTokens(now_seconds));
   HF_CHECK_OK(engine_->AgeStreams());
+  HF_CHECK_OK(engine_->recovery().Maintain());
+  HF_CHECK_OK(engine_->backups().DeleteExpired());
   HF_CHECK_OK(engine_->change_log().Trim());
   if (std::chrono::steady_clock::now() - figures_saved_ >= kFiguresInterval) {
     HF_CHECK_OK(SaveFigures());

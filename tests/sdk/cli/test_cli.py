@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore import xform_name
-from conftest import n, offered, s
+from conftest import eventually, n, offered, s
 
 PROGRAM = "/usr/bin/aws"  # The package's, whichever other is on the PATH.
 typed = set()  # The operations that have succeeded.
@@ -130,6 +130,28 @@ def test_time_to_live(aws, table):
     assert answer == {"TimeToLiveSpecification": setting}
     described = aws("describe-time-to-live", *name)["TimeToLiveDescription"]
     assert described["AttributeName"] == "expires" and described["TimeToLiveStatus"] in ("ENABLING", "ENABLED")
+
+
+def test_backups_and_recovery(aws, table):
+    """A table is backed up, its changes are kept, and it is restored in both ways."""
+    name = ("--table-name", table)
+    aws("put-item", *name, "--item", {"p": s("a"), "c": s("1")})
+    aws("update-continuous-backups", *name, "--point-in-time-recovery-specification", "PointInTimeRecoveryEnabled=true")
+    described = aws("describe-continuous-backups", *name)["ContinuousBackupsDescription"]
+    assert described["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "ENABLED"
+    arn = ("--backup-arn", aws("create-backup", *name, "--backup-name", "typed")["BackupDetails"]["BackupArn"])
+    eventually(lambda: aws("describe-backup", *arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] == "AVAILABLE")
+    assert [b["BackupName"] for b in aws("list-backups", *name)["BackupSummaries"]] == ["typed"]
+    targets = [("--target-table-name", f"{table}_{kind}") for kind in ("b", "l")]
+    aws("restore-table-from-backup", *targets[0], *arn)
+    aws("restore-table-to-point-in-time", "--source-table-name", table, *targets[1], "--use-latest-restorable-time")
+    for _, target in targets:
+        aws("wait", "table-exists", "--table-name", target)
+        assert aws("scan", "--table-name", target)["Count"] == 1
+        assert aws("describe-table", "--table-name", target)["Table"]["RestoreSummary"]["RestoreInProgress"] is False
+        aws("delete-table", "--table-name", target)
+    aws("delete-backup", *arn)
+    assert "Backup not found" in aws("describe-backup", *arn, error="BackupNotFoundException")
 
 
 def test_limits_and_endpoints(aws):

@@ -236,6 +236,47 @@ test("tags are added, replaced, listed and removed", async () => {
   assert.deepEqual(await tags(), new Map([["team", "two"]]));
 });
 
+// AWS promises no more than this: the table becomes ACTIVE some day, and says where it came from.
+const restored = async (name) => {
+  await eventually(async () => (await describe(name)).TableStatus === "ACTIVE");
+  const { RestoreSummary } = await describe(name);
+  assert.equal(RestoreSummary.RestoreInProgress, false);
+  assert.ok(RestoreSummary.RestoreDateTime instanceof Date);
+  return RestoreSummary;
+};
+
+test("a backup is made, listed, restored and deleted", async () => {
+  await makeTable("backed");
+  await client.putItem({ TableName: "backed", Item: { p: { S: "p" }, c: { S: "c" } } });
+  const { BackupDetails } = await client.createBackup({ TableName: "backed", BackupName: "first" });
+  const { BackupArn } = BackupDetails;
+  const status = async () => (await client.describeBackup({ BackupArn })).BackupDescription.BackupDetails.BackupStatus;
+  await eventually(async () => (await status()) === "AVAILABLE");
+  const { BackupSummaries } = await client.listBackups({ TableName: "backed", BackupType: "ALL", Limit: 10 });
+  assert.deepEqual(BackupSummaries.map((summary) => summary.BackupArn), [BackupArn]);
+  await client.restoreTableFromBackup({ TargetTableName: "backed-again", BackupArn, BillingModeOverride: "PAY_PER_REQUEST" });
+  assert.equal((await restored("backed-again")).SourceBackupArn, BackupArn);
+  assert.equal((await client.scan({ TableName: "backed-again" })).Count, 1);
+  await client.deleteBackup({ BackupArn });
+  await assert.rejects(client.describeBackup({ BackupArn }), { name: "BackupNotFoundException" });
+});
+
+test("a table is restored to a point in time", async () => {
+  await makeTable("recovered");
+  const recovery = async () => (await client.describeContinuousBackups({ TableName: "recovered" })).ContinuousBackupsDescription.PointInTimeRecoveryDescription;
+  await client.updateContinuousBackups({
+    TableName: "recovered", PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true, RecoveryPeriodInDays: 7 },
+  });
+  await eventually(async () => (await recovery()).EarliestRestorableDateTime instanceof Date);
+  assert.equal((await recovery()).RecoveryPeriodInDays, 7);
+  await client.putItem({ TableName: "recovered", Item: { p: { S: "p" }, c: { S: "c" } } });
+  await client.restoreTableToPointInTime({ SourceTableName: "recovered", TargetTableName: "recovered-now", UseLatestRestorableTime: true });
+  assert.match((await restored("recovered-now")).SourceTableArn, /table\/recovered$/);
+  assert.equal((await client.scan({ TableName: "recovered-now" })).Count, 1);
+  const early = { SourceTableName: "recovered", TargetTableName: "recovered-early", RestoreDateTime: new Date(0) };
+  await assert.rejects(client.restoreTableToPointInTime(early), { name: "InvalidRestoreTimeException" });
+});
+
 test("limits and endpoints are described", async () => {
   const limits = await client.describeLimits({});
   assert.ok(limits.AccountMaxWriteCapacityUnits >= limits.TableMaxWriteCapacityUnits && limits.TableMaxWriteCapacityUnits > 0);

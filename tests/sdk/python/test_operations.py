@@ -232,7 +232,101 @@ def test_what_is_not_offered_is_refused_by_name(dynamodb, table):
     response = refused("ValidationException", dynamodb.update_table, TableName=table,
                        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
     assert "StreamSpecification" in response["Error"]["Message"]
-    refused("UnknownOperationException", dynamodb.list_backups)
+    refused("UnknownOperationException", dynamodb.list_exports)
+
+
+def scanned(client, table):
+    return {item["p"]["S"]: item for item in client.scan(TableName=table, ConsistentRead=True)["Items"]}
+
+
+def test_a_backup_is_made_listed_restored_and_deleted(dynamodb):
+    name = create_table(dynamodb, types={"g": "S"}, GlobalSecondaryIndexes=[index("by_g", "g")])
+    for i in range(30):
+        dynamodb.put_item(TableName=name, Item={"p": s(str(i)), "g": s("even" if i % 2 == 0 else "odd")})
+    then = scanned(dynamodb, name)
+    details = dynamodb.create_backup(TableName=name, BackupName="first")["BackupDetails"]
+    arn = details["BackupArn"]
+    dynamodb.put_item(TableName=name, Item={"p": s("later")})
+    describe = lambda: dynamodb.describe_backup(BackupArn=arn)["BackupDescription"]
+    eventually(lambda: describe()["BackupDetails"]["BackupStatus"] == "AVAILABLE")
+    assert describe()["SourceTableDetails"]["ItemCount"] == 30
+    assert [b["BackupArn"] for b in dynamodb.list_backups(TableName=name)["BackupSummaries"]] == [arn]
+    delete_table(dynamodb, name)
+
+    made = dynamodb.restore_table_from_backup(TargetTableName=f"{name}_r", BackupArn=arn)["TableDescription"]
+    assert made["TableStatus"] == "CREATING" and made["RestoreSummary"]["RestoreInProgress"] is True
+    wait_for(dynamodb, "table_exists", f"{name}_r")
+    summary = dynamodb.describe_table(TableName=f"{name}_r")["Table"]["RestoreSummary"]
+    assert summary["RestoreInProgress"] is False and summary["SourceBackupArn"] == arn
+    assert summary["SourceTableArn"].endswith(f"table/{name}")
+    assert scanned(dynamodb, f"{name}_r") == then
+    odd = dynamodb.query(TableName=f"{name}_r", IndexName="by_g", KeyConditionExpression="g = :g",
+                         ExpressionAttributeValues={":g": s("odd")})
+    assert odd["Count"] == 15
+
+    refused("TableAlreadyExistsException", dynamodb.restore_table_from_backup, TargetTableName=f"{name}_r", BackupArn=arn)
+    refused("TableNotFoundException", dynamodb.create_backup, TableName=name, BackupName="gone")
+    assert dynamodb.delete_backup(BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] == "DELETED"
+    refused("BackupNotFoundException", dynamodb.describe_backup, BackupArn=arn)
+    delete_table(dynamodb, f"{name}_r")
+
+
+def test_a_table_is_restored_to_a_second(dynamodb):
+    name = create_table(dynamodb)
+    dynamodb.put_item(TableName=name, Item={"p": s("kept"), "v": n(1)})
+    window = lambda: dynamodb.describe_continuous_backups(
+        TableName=name)["ContinuousBackupsDescription"]["PointInTimeRecoveryDescription"]
+    assert window()["PointInTimeRecoveryStatus"] == "DISABLED"
+    refused("PointInTimeRecoveryUnavailableException", dynamodb.restore_table_to_point_in_time, SourceTableName=name,
+            TargetTableName=f"{name}_r", UseLatestRestorableTime=True)
+    dynamodb.update_continuous_backups(TableName=name,
+                                       PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True})
+    eventually(lambda: "EarliestRestorableDateTime" in window())
+    dynamodb.put_item(TableName=name, Item={"p": s("kept"), "v": n(2)})
+    moment = window()["LatestRestorableDateTime"]
+    eventually(lambda: (window()["LatestRestorableDateTime"] - moment).total_seconds() >= 1)
+    dynamodb.delete_item(TableName=name, Key={"p": s("kept")})
+
+    before = dict(SourceTableName=name, TargetTableName=f"{name}_r", RestoreDateTime=moment)
+    dynamodb.restore_table_to_point_in_time(**before)
+    dynamodb.restore_table_to_point_in_time(SourceTableName=name, TargetTableName=f"{name}_l", UseLatestRestorableTime=True)
+    for target in ("r", "l"):
+        wait_for(dynamodb, "table_exists", f"{name}_{target}")
+    assert scanned(dynamodb, f"{name}_r") == {"kept": {"p": s("kept"), "v": n(2)}}
+    assert scanned(dynamodb, f"{name}_l") == {}
+    summary = dynamodb.describe_table(TableName=f"{name}_r")["Table"]["RestoreSummary"]
+    assert summary["RestoreInProgress"] is False and "SourceBackupArn" not in summary
+    early = {**before, "TargetTableName": f"{name}_e", "RestoreDateTime": moment.replace(year=2000)}
+    refused("InvalidRestoreTimeException", dynamodb.restore_table_to_point_in_time, **early)
+    refused("TableNotFoundException", dynamodb.describe_continuous_backups, TableName=f"{name}_e")
+    for table in (name, f"{name}_r", f"{name}_l"):
+        delete_table(dynamodb, table)
+
+
+def test_a_restore_goes_on_after_a_kill(tmp_path):
+    server = Server(tmp_path / "data")
+    try:
+        client = make_client(server.url)
+        name = create_table(client, types={"g": "S"}, GlobalSecondaryIndexes=[index("by_g", "g")])
+        for batch in range(160):
+            items = [{"p": s(f"{batch}-{i}"), "g": s(str(i)), "pad": s("x" * 4000)} for i in range(25)]
+            client.batch_write_item(RequestItems={name: [{"PutRequest": {"Item": item}} for item in items]})
+        arn = client.create_backup(TableName=name, BackupName="all")["BackupDetails"]["BackupArn"]
+        eventually(lambda: client.describe_backup(BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] ==
+                   "AVAILABLE")
+        client.restore_table_from_backup(TargetTableName="again", BackupArn=arn)
+        for _ in range(3):
+            server.restart()
+        wait_for(client, "table_exists", "again")
+        table = client.describe_table(TableName="again")["Table"]
+        assert table["RestoreSummary"]["RestoreInProgress"] is False
+        pages = client.get_paginator("scan").paginate(TableName="again", ProjectionExpression="p")
+        assert sum(page["Count"] for page in pages) == 4000
+        assert server.stop() == 0
+        verified = subprocess.run([PROGRAM, "verify", "--data", tmp_path / "data"], capture_output=True, text=True)
+        assert verified.returncode == 0, verified.stdout
+    finally:
+        server.kill()
 
 
 @pytest.mark.parametrize("flags", [(), ("--durability", "interval", "--sync-interval-ms", "600000")])
