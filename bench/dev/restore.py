@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""How long `serve --dev` takes to return to a snapshot: bench/dev/restore.py > bench/results/dev.md"""
+"""How long `serve --dev` takes to return to a snapshot. Writes bench/results/dev.md; other counts of items as arguments."""
 import json
 import pathlib
 import platform
@@ -54,14 +54,17 @@ def measure(flags, items):
 
 def main():
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
-    print("# Returning to a snapshot (`serve --dev`)\n")
-    print(f"`bench/dev/restore.py`, commit {commit}, {platform.machine()}. Items of 450 bytes with one index; milliseconds as the server "
-          f"measures them, {ROUNDS} rounds. *Few*: 100 items were changed; *all*: the store was emptied.\n")  # fmt: skip
-    print("| Store | Items | few, median | few, worst | all |\n|---|--:|--:|--:|--:|")
+    lines = [
+        "# Returning to a snapshot (`serve --dev`)\n",
+        f"`bench/dev/restore.py`, commit {commit}, {platform.machine()}. Items of 450 bytes with one index; milliseconds as the server "
+        f"measures them, {ROUNDS} rounds. *Few*: 100 items were changed; *all*: the store was emptied.\n",
+        "| Store | Items | few, median | few, worst | all |\n|---|--:|--:|--:|--:|",
+    ]
     for name, flags in (("in memory", ["--in-memory"]), ("on disk", [])):
         for items in map(int, sys.argv[1:] or [1_000, 10_000, 100_000]):
             median, worst, whole = measure(flags, items)
-            print(f"| {name} | {items:,} | {median:.1f} | {worst:.1f} | {whole:.0f} |", flush=True)
+            lines.append(f"| {name} | {items:,} | {median:.1f} | {worst:.1f} | {whole:.0f} |")
+    (ROOT / "bench" / "results" / "dev.md").write_text("\n".join(lines) + "\n")
 
 
 main()

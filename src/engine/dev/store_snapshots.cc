@@ -1,5 +1,6 @@
 #include "engine/dev/store_snapshots.h"
 
+#include "engine/backup/recovery.h"
 #include "engine/item/stored_item.h"
 
 namespace holdfast::engine {
@@ -152,10 +153,14 @@ Result<StoreSnapshots::Restored> StoreSnapshots::RestoreTo(const storage::Snapsh
     if (table == nullptr) {
       TableSchema made = Definition(schema);
       for (StreamSchema& stream : made.streams) stream.created_millis = engine_->clock().NowMillis();
+      made.recovery_days = 0;
       HF_TRY(table, engine_->CreateTable(std::move(made)));
       ++restored.tables_made;
     }
     HF_CHECK_OK(Align(table, schema.id, snapshot, &restored));
+    // Its window begins when it is whole.
+    if (table->schema()->recovery_days != schema.recovery_days)
+      HF_CHECK_OK(engine_->recovery().Enable(table, schema.recovery_days));
   }
   HF_CHECK_OK(DeleteTokensSince(snapshot));
   HF_CHECK_OK(engine_->committer().WaitDurable());

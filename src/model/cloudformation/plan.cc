@@ -424,10 +424,14 @@ class Planner {
   }
 
   void SetPointInTimeRecovery(const std::optional<PointInTimeRecoverySpecification>& wanted) {
-    plan_.steps.push_back(
-        {wanted ? "point-in-time recovery" : "no point-in-time recovery", [](Store* store) -> Status {
-           return model::Refuse("Unavailable", store->name() + " has no point-in-time recovery");
-         }});
+    UpdateContinuousBackupsRequest request;
+    request.table_name = *wanted_.table_name;
+    PointInTimeRecoverySpecification& specification = request.point_in_time_recovery_specification;
+    specification = wanted.value_or(PointInTimeRecoverySpecification{});
+    if (wanted)
+      specification.recovery_period_in_days = wanted->recovery_period_in_days.value_or(kRecoveryDays);
+    std::string days = std::to_string(specification.recovery_period_in_days.value_or(0));
+    Add(wanted ? "point-in-time recovery of " + days + " days" : "no point-in-time recovery", request);
   }
 
   void ChangeTags() {
@@ -498,6 +502,16 @@ Result<std::optional<LiveTable>> ReadLive(Store* store, const std::string& table
     bool enabled = description.time_to_live_status == TimeToLiveStatus::kEnabled ||
                    description.time_to_live_status == TimeToLiveStatus::kEnabling;
     if (enabled) live.properties.time_to_live = {description.attribute_name.value_or(""), true};
+  }
+  auto backups = store->Run(DescribeContinuousBackupsRequest{.table_name = table});
+  // DynamoDB Local and its like have none.
+  if (!backups && backups.error().code() != ErrorCode::kUnknownOperation) return FromStore(backups.error());
+  if (backups) {
+    const PointInTimeRecoveryDescription& recovery =
+        backups->continuous_backups_description.point_in_time_recovery_description;
+    live.properties.point_in_time_recovery = {
+        recovery.point_in_time_recovery_status == ContinuousBackupsStatus::kEnabled,
+        recovery.recovery_period_in_days};
   }
   if (store->abilities().tags) {
     ListTagsOfResourceRequest request{live.arn, {}};

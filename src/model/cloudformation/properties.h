@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "holdfast/ops/create_table.h"
+#include "holdfast/ops/update_continuous_backups.h"
 #include "holdfast/ops/update_time_to_live.h"
 
 namespace holdfast::model::cloudformation {
@@ -36,19 +37,6 @@ struct StreamProperties {
   static constexpr auto Fields() {
     return std::tuple(Field("StreamViewType", &StreamProperties::view_type, {.required = true}),
                       Refused{"ResourcePolicy"});
-  }
-};
-
-struct PointInTimeRecoverySpecification {
-  bool point_in_time_recovery_enabled = false;
-  std::optional<int64_t> recovery_period_in_days;
-
-  static constexpr std::string_view kTypeName = "PointInTimeRecoverySpecification";
-  static constexpr auto Fields() {
-    using S = PointInTimeRecoverySpecification;
-    return std::tuple(
-        Field("PointInTimeRecoveryEnabled", &S::point_in_time_recovery_enabled, {.required = true}),
-        Field("RecoveryPeriodInDays", &S::recovery_period_in_days, {.value_min = 1, .value_max = 35}));
   }
 };
 

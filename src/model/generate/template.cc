@@ -20,7 +20,7 @@ cloudformation::TableProperties PropertiesOf(const Table& table) {
   properties.vector_indexes = std::move(request.vector_indexes);
   if (!table.ttl.empty()) properties.time_to_live = TimeToLiveSpecification{table.ttl, true};
   if (table.point_in_time_recovery)
-    properties.point_in_time_recovery = cloudformation::PointInTimeRecoverySpecification{true, {}};
+    properties.point_in_time_recovery = PointInTimeRecoverySpecification{true, {}};
   if (table.encryption) properties.encryption = {true, {}, {}};
   properties.tags = std::move(request.tags);
   return properties;
