@@ -32,7 +32,8 @@ std::string Restorer::Encode(const Job& job) {
                         {"shard", job.shard},
                         {"number", job.number},
                         {"ordinal", job.ordinal},
-                        {"items", job.items}})
+                        {"items", job.items},
+                        {"filled", job.filled}})
       .TakeFlat();
 }
 
@@ -51,6 +52,7 @@ Result<Restorer::Job> Restorer::Decode(std::string bytes) {
   job.number = record.Unsigned("number");
   job.ordinal = static_cast<uint32_t>(record.Integer("ordinal"));
   job.items = record.Unsigned("items");
+  job.filled = record.Flag("filled");
   return job;
 }
 
@@ -99,11 +101,11 @@ Status Restorer::Resume() {
     if (!found)
       return Error(ErrorCode::kCorruption, "the record of the restore of " + schema->name + " is missing");
     HF_TRY(Job job, Decode(std::move(bytes)));
-    {
+    if (!job.filled) {
       base::MutexLock lock(&mu_);
       states_[schema->id] = {{schema->name, 0, ""}, job.plan};
     }
-    if (!job.plan.backup_id.empty()) {
+    if (!job.filled && !job.plan.backup_id.empty()) {
       Result<Backup> held = engine_->backups().Hold(job.plan.backup_id);
       if (!held) {
         HF_LOG(engine_->log(), kError, "the backup of a restore is missing", {"table", schema->name},
@@ -197,10 +199,25 @@ void Restorer::Run(const TablePtr& table, Job job) {
 }
 
 Status Restorer::Fill(const TablePtr& table, Job* job) {
-  if (job->shard < 0) HF_CHECK_OK(FillFromSegment(table, job));
-  if (job->plan.log_of != 0 && !thread_.stopping()) HF_CHECK_OK(FillFromLog(table, job));
-  if (thread_.stopping()) return Ok{};
+  ObjectId id = table->schema()->id;
+  if (!job->filled) {
+    if (job->shard < 0) HF_CHECK_OK(FillFromSegment(table, job));
+    if (job->plan.log_of != 0 && !thread_.stopping()) HF_CHECK_OK(FillFromLog(table, job));
+    if (thread_.stopping()) return Ok{};
+    HF_CHECK_OK(MarkFilled(id, job));
+  }
+  // Whoever sees the table ACTIVE may delete what it came from.
+  Forget(id);
   return Finish(table);
+}
+
+// From here on the job does not look at its source again, not even after a crash.
+Status Restorer::MarkFilled(ObjectId table, Job* job) {
+  job->filled = true;
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  batch->Put(storage::Space::kCatalog, RestoreJobKey(table), Encode(*job));
+  HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+  return engine_->committer().WaitDurable();
 }
 
 Status Restorer::FillFromSegment(const TablePtr& table, Job* job) {

@@ -68,7 +68,8 @@ class Restorer {
     int shard = -1;       // of the log; -1: still at the segment
     uint64_t number = 0;  // the last commit taken from that shard, up to this record of it
     uint32_t ordinal = 0;
-    uint64_t items = 0;  // written so far
+    uint64_t items = 0;   // written so far
+    bool filled = false;  // all of it: segment and log are needed no more
   };
   // Of an item: what it is from now on, as it lies in storage; empty: gone.
   struct Entry {
@@ -83,6 +84,7 @@ class Restorer {
   void Queue(const TablePtr& table, Job job);
   void Run(const TablePtr& table, Job job);
   Status Fill(const TablePtr& table, Job* job);
+  Status MarkFilled(ObjectId table, Job* job);
   Status FillFromSegment(const TablePtr& table, Job* job);
   Status FillFromLog(const TablePtr& table, Job* job);
   // Some records of one shard of the log; sets `*end` when there are no more.
