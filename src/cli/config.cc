@@ -113,6 +113,7 @@ Status CheckServeConfig(const ServeConfig& config) {
     return bad("--endpoint is used with --store dynamodb only");
   }
   HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
+  HF_TRY([[maybe_unused]] auto alarms, AlarmSettingsOf(config.alarms, config.store_kind == "embedded"));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");
   }
