@@ -13,6 +13,7 @@ const kApps = {
 };
 
 const kChat = "chat"; // with agents, of whichever application
+const kAlarms = "alarms"; // of the server
 
 function parse() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
@@ -27,6 +28,7 @@ async function viewOf({parts: [name, part, ...rest], query}) {
   if (!name) return [views.home, {}];
   const model = session.model(name);
   if (name === kChat && !model) return [(await import("./chat.js")).start, {rest: [part]}];
+  if (name === kAlarms) return [(await import("./alarms.js")).start, {}];
   if (!model) return [views.missing, `There is no model ${name} that you may use.`];
   const context = {model, rest, query};
   const last = rest[1];
@@ -89,7 +91,7 @@ function nav({parts: [name, part]}) {
     h("h2", "Agents"),
     h("ul", link("Chat", href([kChat]), name === kChat)),
     h("h2", "Server"),
-    h("ul", link("API reference", "docs"), link("OpenAPI document", "openapi.json")),
+    h("ul", link("Alarms", href([kAlarms]), name === kAlarms), link("API reference", "docs"), link("OpenAPI document", "openapi.json")),
     h(
       "div.narrow",
       h("h2", `${session.subject} · ${session.role}`),
@@ -202,6 +204,7 @@ function places() {
   const all = [
     ["All models", "#/", ""],
     ["Chat", href([kChat]), "Agents · view"],
+    ["Alarms", href([kAlarms]), "Server · view"],
   ];
   for (const m of session.models) {
     const add = (text, parts, kind) =>

@@ -122,6 +122,7 @@ Status CheckServeConfig(const ServeConfig& config) {
         "--auth none and a store of the server's own");
   }
   HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
+  HF_TRY([[maybe_unused]] auto alarms, AlarmSettingsOf(config.alarms, config.store_kind == "embedded"));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");
   }

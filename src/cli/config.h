@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/alarms.h"
 #include "cli/serve_agents.h"
 #include "cli/serve_models.h"
 #include "cli/token_flags.h"
@@ -38,6 +39,7 @@ struct ServeConfig {
   ModelsConfig models;
   TokenFlags tokens;
   AgentFlags agents;
+  AlarmFlags alarms;
   std::optional<PageLink> link;
   std::string store_kind = "embedded";  // or "dynamodb": the tables are at `endpoint`
   std::string endpoint;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/alarms.h"
 #include "cli/completion.h"
 #include "cli/config.h"
 #include "cli/demo.h"
@@ -92,6 +93,7 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
   serve->add_option("--credentials", config->credentials_file, "JSON file of access keys, for --auth sigv4");
   AddTokenFlags(serve, &config->tokens);
   AddAgentFlags(serve, &config->agents);
+  AddAlarmFlags(serve, &config->alarms);
   serve->add_flag("--insecure", config->insecure, "Listen beyond loopback without authentication");
   serve->add_option("--tls-cert", config->http.tls_certificate, "Certificate chain (PEM): serve HTTPS");
   serve->add_option("--tls-key", config->http.tls_key, "Its private key (PEM)");
@@ -215,6 +217,7 @@ int Main(int argc, char** argv) {
   AddDemoCommand(&app, &run);
   AddKeyCommands(&app, &run);
   AddTokenCommand(&app, &run);
+  AddAlarmsCommand(&app, &run);
   AddCompletionCommand(&app, &run);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);

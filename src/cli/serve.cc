@@ -24,6 +24,7 @@
 #include "wire/dynamodb_protocol.h"
 #include "wire/front.h"
 #include "wire/http_server.h"
+#include "wire/server_alarms.h"
 #include "wire/sockets.h"
 #include "wire/web_assets.h"
 #include "wire/worker_pool.h"
@@ -171,9 +172,12 @@ std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<M
 }
 
 wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<ModelPtr>& models,
-                                const Surface& surface, auth::TokenVerifier* tokens, wire::Agents* agents) {
+                                const Surface& surface, auth::TokenVerifier* tokens, wire::Agents* agents,
+                                wire::Alarms* alarms) {
   wire::RestOptions options;
   options.agents = agents;
+  options.alarms = alarms;
+  options.expiry = surface.expiry.get();
   options.applications = surface.all();
   options.authenticate = [tokens](std::string_view token) {
     return tokens->Verify(token, base::SystemClock().NowSeconds());
@@ -254,7 +258,6 @@ int Serve(const ServeConfig& given) {
 
   if (config.agents.on) {
     runtime.Resume();
-    config.protocol.more_metrics = [&runtime] { return runtime.Metrics(); };
     apps::SystemAgentsOptions system;
     system.clock = clock;
     system.choice_millis = config.trip_choice_minutes * 60'000;
@@ -268,11 +271,18 @@ int Serve(const ServeConfig& given) {
   wire::Agents agents({[&runtime] { return runtime.Get(); }, runtime_options->system_users},
                       surface->expiry.get(), &log);
 
+  std::unique_ptr<wire::ServerAlarms> alarms;  // once there is what counts requests
+  config.protocol.more_metrics = [&] {
+    return (config.agents.on ? runtime.Metrics() : std::string()) + alarms->alarms().Metrics();
+  };
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
   wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
-  wire::Rest rest(
-      RestOptionsOf(config, *models, *surface, tokens->get(), config.agents.on ? &agents : nullptr),
-      surface->pool.get(), &protocol.metrics(), &log);
+  auto alarm_settings = AlarmSettingsOf(config.alarms, engine != nullptr);
+  if (!alarm_settings) return Fail(alarm_settings.error());
+  alarms = std::make_unique<wire::ServerAlarms>(*alarm_settings, engine, &protocol.metrics(), &log);
+  wire::Rest rest(RestOptionsOf(config, *models, *surface, tokens->get(),
+                                config.agents.on ? &agents : nullptr, &alarms->alarms()),
+                  surface->pool.get(), &protocol.metrics(), &log);
   std::unique_ptr<wire::DevTools> dev;
   if (config.dev) dev = std::make_unique<wire::DevTools>(engine, clock, pool.get(), &log);
   wire::Front front(&protocol, &rest, dev.get());
@@ -281,6 +291,7 @@ int Serve(const ServeConfig& given) {
   auto tell = [&surface](const model::Model& model, const std::vector<Emitted>& emitted) {
     surface->Tell(model, emitted);
   };
+  alarms->Start();
   surface->chores = std::make_unique<apps::Chores>(surface->all(), tell, &log);
   std::printf("%s\n", Greeting(config, data->store->name(), (*server)->port()).c_str());
   if (config.link) std::printf("%s", LinkText(config, Address(config, (*server)->port())).c_str());
@@ -295,6 +306,7 @@ int Serve(const ServeConfig& given) {
   surface->chores.reset();
   surface->sockets->LeavePool();
   (*server)->Stop();
+  alarms->Stop();
   surface->pool->Stop();  // whatever still ran has given its answer back
   pool.reset();
   surface->system_agents.reset();

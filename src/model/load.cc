@@ -39,9 +39,9 @@ class Loader : private YamlReader {
     model_->file = file();
     model_->name = top["model"].text();
     if (model_->name.empty()) Problem(top, "has no `model: <name>`");
-    static const std::set<std::string> kReserved{"models",      "sessions",     "work",
-                                                 "agents",      "dead-letters", "connect",
-                                                 "connections", "commands",     "transact"};
+    static const std::set<std::string> kReserved{"models",       "sessions", "work",        "agents",
+                                                 "dead-letters", "connect",  "connections", "commands",
+                                                 "transact",     "alarms"};
     if (kReserved.count(model_->name) > 0) Problem(top["model"], "the name " + model_->name + " is reserved");
     model_->version = Integer(top["version"], 1, 1, 1'000'000);
     model_->title = top["title"] ? top["title"].text() : model_->name;

@@ -266,6 +266,7 @@ HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* eleme
     ops::Context context{engine_, wait};
     context.endpoint = exchange->request().Get("Host");
     Result<Response> result = ops::Execute(context, r, v);
+    exchange->table = std::move(context.table);
     *await_durability = context.await_durability && !engine_->committer().IsPublished();
     return result;
   };
@@ -357,8 +358,15 @@ void DynamoDbProtocol::Durable(Exchange* exchange, const Status& durable) {
 
 void DynamoDbProtocol::Answered(Exchange* exchange, size_t received_bytes, size_t sent_bytes) {
   metrics_.CountBytes(received_bytes, sent_bytes);
-  if (exchange->operation == Metrics::kNoOperation) return;
+  if (exchange->operation == Metrics::kNoOperation) {
+    if (exchange->error) metrics_.CountRefusal(*exchange->error);
+    return;
+  }
   int64_t micros = base::SteadyMicros() - exchange->started_micros;
+  if (engine::TablePtr table = std::move(exchange->table)) {
+    table->requests.answered.fetch_add(1, std::memory_order_relaxed);
+    table->requests.total_micros.fetch_add(static_cast<uint64_t>(micros), std::memory_order_relaxed);
+  }
   const ErrorCode* error = exchange->error ? &*exchange->error : nullptr;
   metrics_.CountRequest(exchange->operation, micros, error);
   bool slow =

@@ -14,6 +14,10 @@
 #include "engine/commit/committer.h"
 #include "wire/http_parser.h"
 
+namespace holdfast::engine {
+class Table;
+}
+
 namespace holdfast::wire {
 
 class ChannelHandler;
@@ -51,6 +55,7 @@ class Exchange : public engine::DurabilityWaiter {
   size_t operation = static_cast<size_t>(-1);
   int64_t started_micros = 0;
   std::optional<ErrorCode> error;
+  std::shared_ptr<engine::Table> table;  // whose request it is; null: nobody's
   bool waits = false;  // for something to happen: how long it takes says nothing about the server
 
  protected:

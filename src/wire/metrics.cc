@@ -74,6 +74,21 @@ void Metrics::CountRequest(size_t operation, int64_t micros, const ErrorCode* er
   if (error != nullptr) counted.errors[static_cast<size_t>(*error)].fetch_add(1, std::memory_order_relaxed);
 }
 
+std::map<std::string, double> Metrics::Errors(bool (*counts)(ErrorCode)) const {
+  std::map<std::string, double> errors;
+  auto add = [&](std::string_view operation, const ErrorCounts& counted) {
+    double sum = 0;
+    for (size_t code = 0; code < kErrorCodes; ++code) {
+      if (counts(static_cast<ErrorCode>(code)))
+        sum += static_cast<double>(counted[code].load(std::memory_order_relaxed));
+    }
+    if (sum > 0) errors[std::string(operation)] = sum;
+  };
+  for (size_t i = 0; i < names_.size(); ++i) add(names_[i], operations_[i].errors);
+  add("no operation", refused_);
+  return errors;
+}
+
 void Metrics::CountBytes(size_t received, size_t sent) {
   received_bytes_.fetch_add(received, std::memory_order_relaxed);
   sent_bytes_.fetch_add(sent, std::memory_order_relaxed);
@@ -98,16 +113,18 @@ void Metrics::RenderRequests(std::string* out) const {
   }
   AppendType("holdfast_errors_total", "counter", "Requests answered with an error, by operation and type.",
              out);
-  for (size_t i = 0; i < names_.size(); ++i) {
+  auto errors = [&](std::string_view operation, const ErrorCounts& counted) {
     for (size_t code = 0; code < kErrorCodes; ++code) {
-      uint64_t count = operations_[i].errors[code].load(std::memory_order_relaxed);
+      uint64_t count = counted[code].load(std::memory_order_relaxed);
       if (count == 0) continue;
       AppendSample(
           "holdfast_errors_total",
-          Label("operation", names_[i]) + "," + Label("type", ErrorName(static_cast<ErrorCode>(code))),
+          Label("operation", operation) + "," + Label("type", ErrorName(static_cast<ErrorCode>(code))),
           static_cast<double>(count), out);
     }
-  }
+  };
+  for (size_t i = 0; i < names_.size(); ++i) errors(names_[i], operations_[i].errors);
+  errors("", refused_);
   AppendType("holdfast_request_seconds", "histogram", "From the last byte of a request to its answer.", out);
   for (size_t i = 0; i < names_.size(); ++i) {
     if (operations_[i].requests.load(std::memory_order_relaxed) == 0) continue;
@@ -127,15 +144,18 @@ void Metrics::RenderRequests(std::string* out) const {
 void Metrics::RenderTables(engine::Engine* engine, std::string* out) {
   struct Row {
     std::string labels;
-    double reads, writes, items, bytes;
+    double reads, writes, items, bytes, throttled_reads, throttled_writes;
   };
   std::vector<Row> rows;
   auto add = [&](std::string labels, const engine::Consumption& used, const engine::Tally& tally) {
     rows.push_back({std::move(labels), static_cast<double>(used.read_halves.load()) / 2,
                     static_cast<double>(used.write_halves.load()) / 2,
-                    static_cast<double>(tally.count.load()), static_cast<double>(tally.bytes.load())});
+                    static_cast<double>(tally.count.load()), static_cast<double>(tally.bytes.load()),
+                    static_cast<double>(used.throttled_reads.load()),
+                    static_cast<double>(used.throttled_writes.load())});
   };
-  for (const engine::TablePtr& table : engine->catalog().All()) {
+  std::vector<engine::TablePtr> tables = engine->catalog().All();
+  for (const engine::TablePtr& table : tables) {
     engine::SchemaPtr schema = table->schema();
     add(Label("table", schema->name) + "," + Label("index", ""), table->consumption, table->tally);
     for (const engine::IndexSchema& index : schema->indexes) {
@@ -154,9 +174,41 @@ void Metrics::RenderTables(engine::Engine* engine, std::string* out) {
   family("holdfast_items", "gauge", "Items, by table and index.", &Row::items);
   family("holdfast_item_bytes", "gauge", "Bytes of items by DynamoDB's size rule, by table and index.",
          &Row::bytes);
+  family("holdfast_throttled_reads_total", "counter",
+         "Reads beyond the throughput of a table or index, by table and index.", &Row::throttled_reads);
+  family("holdfast_throttled_writes_total", "counter",
+         "Writes beyond the throughput of a table or index, by table and index.", &Row::throttled_writes);
+  auto by_table = [&](std::string_view name, std::string_view help,
+                      std::atomic<uint64_t> engine::RequestCounts::*count) {
+    AppendType(name, "counter", help, out);
+    for (const engine::TablePtr& table : tables) {
+      AppendSample(name, Label("table", table->schema()->name),
+                   static_cast<double>((table->requests.*count).load(std::memory_order_relaxed)), out);
+    }
+  };
+  using Counts = engine::RequestCounts;
+  by_table("holdfast_table_user_errors_total", "Requests that were wrong, by the table that they named.",
+           &Counts::user_errors);
+  by_table("holdfast_table_system_errors_total", "Requests that failed by the server's own fault, by table.",
+           &Counts::system_errors);
+  by_table("holdfast_table_failed_conditions_total", "Conditions that did not hold, by table.",
+           &Counts::failed_conditions);
+  by_table("holdfast_table_transaction_conflicts_total",
+           "Transactions that met another writer of an item, by table.", &Counts::conflicts);
+  by_table("holdfast_table_expired_items_total",
+           "Items removed because their time to live had passed, by table.", &Counts::expired_items);
+  AppendType("holdfast_table_request_seconds", "summary",
+             "From the last byte of a request to its answer, by the table that it named first.", out);
+  for (const engine::TablePtr& table : tables) {
+    std::string label = Label("table", table->schema()->name);
+    AppendSample("holdfast_table_request_seconds_sum", label,
+                 static_cast<double>(table->requests.total_micros.load()) * 1e-6, out);
+    AppendSample("holdfast_table_request_seconds_count", label,
+                 static_cast<double>(table->requests.answered.load()), out);
+  }
   AppendType("holdfast_model_warnings_total", "counter",
              "Items written against their model, by table; of tables with `enforce: warn`.", out);
-  for (const engine::TablePtr& table : engine->catalog().All()) {
+  for (const engine::TablePtr& table : tables) {
     if (table->guard == nullptr || table->guard->refuses()) continue;
     AppendSample("holdfast_model_warnings_total", Label("table", table->schema()->name),
                  static_cast<double>(table->guard->warnings()), out);

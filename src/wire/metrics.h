@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,10 +41,17 @@ class Metrics {
   static constexpr size_t kNoOperation = static_cast<size_t>(-1);
   // One answered request. `error` is null for a success.
   void CountRequest(size_t operation, int64_t micros, const ErrorCode* error);
+  // One that was refused before its operation was known.
+  void CountRefusal(ErrorCode error) {
+    refused_[static_cast<size_t>(error)].fetch_add(1, std::memory_order_relaxed);
+  }
   void CountBytes(size_t received, size_t sent);
   void CountRerun() { reruns_.fetch_add(1, std::memory_order_relaxed); }
   void CountConnection(int delta) { connections_.fetch_add(delta, std::memory_order_relaxed); }
   int64_t connections() const { return connections_.load(std::memory_order_relaxed); }
+
+  // Errors that `counts` says yes to, by operation; those of none under "". Without those that had none.
+  std::map<std::string, double> Errors(bool (*counts)(ErrorCode)) const;
 
   // Without an engine, what there is to say of requests.
   std::string Render(engine::Engine* engine) const;
@@ -56,6 +64,8 @@ class Metrics {
     Histogram latency;
   };
 
+  using ErrorCounts = std::array<std::atomic<uint64_t>, kErrorCodes>;
+
   void RenderRequests(std::string* out) const;
   static void RenderTables(engine::Engine* engine, std::string* out);
   static void RenderRecovery(engine::Engine* engine, std::string* out);
@@ -64,6 +74,7 @@ class Metrics {
 
   std::vector<std::string_view> names_;
   std::deque<PerOperation> operations_;
+  ErrorCounts refused_{};
   std::atomic<uint64_t> received_bytes_{0}, sent_bytes_{0}, reruns_{0};
   std::atomic<int64_t> connections_{0};
 };

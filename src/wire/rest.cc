@@ -28,6 +28,8 @@ struct Route {
 };
 constexpr Route kRoutes[] = {
     {"GET /v1/models", &ListModels},
+    {"GET /v1/alarms", &ListAlarms},
+    {"GET /v1/alarms/ws", &OpenAlarmSocket},
     {"POST /v1/connections/{id}", &PostToConnection},
     {"POST /v1/sessions/{session}/events", &AppendEvent},
     {"GET /v1/sessions/{session}/events", &ListEvents},
@@ -334,7 +336,11 @@ HttpHandler::Handled Rest::Fail(Exchange* exchange, const Error& error) const {
   if (internal) {
     HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id}, {"error", refused.ToString()});
   }
-  exchange->error = internal ? ErrorCode::kInternal : ErrorCode::kRefused;
+  // Counted as DynamoDB's errors are: who was at fault, if anybody.
+  bool failed = internal || refusal.name == "Unavailable";
+  exchange->error = failed                   ? ErrorCode::kInternal
+                    : response.status == 400 ? ErrorCode::kValidation
+                                             : ErrorCode::kRefused;
 
   auto header = [&](std::string_view name, const char* detail) {
     auto at = refusal.details.find(detail);

@@ -19,6 +19,8 @@
 namespace holdfast::wire {
 
 class Agents;
+class Alarms;
+class Expiry;
 class Rest;
 
 // Something that is there to be read as it stands.
@@ -33,6 +35,8 @@ struct Document {
 struct RestOptions {
   std::vector<Application*> applications;
   Agents* agents = nullptr;  // null: there are none
+  Alarms* alarms = nullptr;  // likewise
+  Expiry* expiry = nullptr;  // with alarms
   // Fails with kUnrecognizedClient for a token that is not to be believed. May block.
   std::function<Result<auth::Identity>(std::string_view jwt)> authenticate;
   // Whom a bearer's policies hold; null: nobody. Empty: there are no policies.
@@ -108,6 +112,9 @@ Status AskPattern(Call* call);
 Status RunCommand(Call* call);
 Status RunTransaction(Call* call);
 Status PostToConnection(Call* call);
+// rest_alarms.cc
+Status ListAlarms(Call* call);
+Status OpenAlarmSocket(Call* call);
 // rest_socket.cc
 Status OpenSocket(Call* call);
 // Refuses what is no proper handshake.

@@ -48,8 +48,8 @@ TEST(WebAssets, FirstPaintIsSmall) {
   size_t bytes = 0;
   for (const EmbeddedFile& file : WebAssets()) {
     // Loaded when looked at.
-    const bool later =
-        file.path == "/web/chat.js" || file.path == "/web/pm.js" || file.path == "/web/trip.js";
+    const bool later = file.path == "/web/alarms.js" || file.path == "/web/chat.js" ||
+                       file.path == "/web/pm.js" || file.path == "/web/trip.js";
     if (!later) bytes += file.bytes.size();
   }
   EXPECT_LE(bytes, 100'000u);

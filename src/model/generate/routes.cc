@@ -36,8 +36,7 @@ Attribute Given(const Model& model, Attribute attribute) {
     notes.emplace_back("a text or a map; it is stored encrypted");
     attribute.kind = Kind::kAny;
   }
-  if (attribute.default_value || attribute.default_from || filled)
-    attribute.required = false;
+  if (attribute.default_value || attribute.default_from || filled) attribute.required = false;
   attribute.description = Join(notes, "; ");
   attribute.default_value.reset();
   attribute.default_from.reset();
@@ -691,6 +690,11 @@ std::vector<Route> RoutesOf(const std::vector<const Model*>& models) {
       ServerRoute("GET", "/v1/models", "listModels", "What the caller may use of all models",
                   {200, "{\"models\": […]}", Object(Node::Map().Set("models", list), {"models"})}));
   routes.back().errors = Errors({}).Take();
+  routes.push_back(ServerRoute(
+      "GET", "/v1/alarms", "listAlarms", "The server's alarms and their history, for administrators",
+      {200, "{\"alarms\": […]}",
+       Object(Node::Map().Set("alarms", ListOf(Node::Map().Set("type", "object"))), {"alarms"})}));
+  routes.back().errors = Errors({"NotConfigured"}).Take();
   routes.push_back(ServerRoute("POST", "/v1/connections/{id}", "sendToConnection",
                                "Send the body to an open WebSocket",
                                {200, "{}", Node::Map().Set("type", "object")}));

@@ -1,0 +1,114 @@
+#include "wire/server_alarms.h"
+
+namespace holdfast::wire {
+namespace {
+
+// The record in the catalog space. Stored on disk: never change.
+constexpr std::string_view kRecordKey = "alarms";
+
+bool IsSystemError(ErrorCode code) {
+  return code >= ErrorCode::kInternal && code != ErrorCode::kRefused;
+}
+
+// Requests that were wrong. A condition that fails, a conflict or a lack of capacity is nobody's mistake.
+bool IsUserError(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kConditionalCheckFailed:
+    case ErrorCode::kTransactionCanceled:
+    case ErrorCode::kTransactionConflict:
+    case ErrorCode::kTransactionInProgress:
+    case ErrorCode::kProvisionedThroughputExceeded:
+    case ErrorCode::kThrottling: return false;
+    default: return code < ErrorCode::kInternal;
+  }
+}
+
+Figures ThrottledBy(engine::Engine* engine) {
+  Figures figures;
+  for (const engine::TablePtr& table : engine->catalog().All()) {
+    engine::SchemaPtr schema = table->schema();
+    auto add = [&](const std::string& name, const engine::Consumption& consumption) {
+      uint64_t count = consumption.throttled_reads + consumption.throttled_writes;
+      if (count > 0) figures[name] = static_cast<double>(count);
+    };
+    add(schema->name, table->consumption);
+    for (const engine::IndexSchema& index : schema->indexes)
+      add(schema->name + "/" + index.name, *table->IndexConsumption(index.id));
+  }
+  return figures;
+}
+
+}  // namespace
+
+ServerAlarms::ServerAlarms(AlarmSettings settings, engine::Engine* engine, const Metrics* metrics,
+                           const base::Log* log)
+    : settings_(std::move(settings)),
+      engine_(engine),
+      log_(log),
+      alarms_({.clock = engine == nullptr ? &system_clock_ : &engine->clock(),
+               .log = log,
+               .interval_millis = settings_.interval_millis,
+               .changed = [this] { Remember(); }}) {
+  using Kind = AlarmSpec::Kind;
+  if (engine_ != nullptr) {
+    Add({std::string(kThrottledRequests), "Requests beyond the throughput of a table or index", "requests",
+         Kind::kGrowth, [engine] { return ThrottledBy(engine); }, 0, 300});
+  }
+  Add({std::string(kSystemErrors), "Requests that failed by the server's own fault", "errors", Kind::kGrowth,
+       [metrics] { return metrics->Errors(&IsSystemError); }, 0, 300});
+  Add({std::string(kUserErrors), "Requests that were wrong", "errors", Kind::kGrowth,
+       [metrics] { return metrics->Errors(&IsUserError); }, 10, 300});
+  if (engine_ != nullptr) {
+    plan_.emplace(settings_.plans, engine);
+    Add({std::string(kConsumedCapacity), "Units consumed against the part of the month's plan that is due",
+         "% of the plan", Kind::kLevel, [this] { return plan_->Percentages(); }, 150});
+  }
+}
+
+void ServerAlarms::Add(AlarmSpec spec) {
+  if (auto set = settings_.alarms.find(spec.name); set != settings_.alarms.end()) {
+    if (set->second.off) return;
+    spec.threshold = set->second.threshold.value_or(spec.threshold);
+    spec.window_seconds = set->second.window_seconds.value_or(spec.window_seconds);
+  }
+  alarms_.Add(std::move(spec));
+}
+
+void ServerAlarms::Start() {
+  Recall();
+  alarms_.Start();
+}
+
+void ServerAlarms::Stop() {
+  alarms_.Stop();
+  Remember();
+}
+
+void ServerAlarms::Recall() {
+  if (engine_ == nullptr) return;
+  std::string bytes;
+  Result<bool> found =
+      engine_->kv().Get(storage::Space::kCatalog, kRecordKey, nullptr, storage::Wait::kMayBlock, &bytes);
+  if (!found || !*found || !value::IsWellFormedItem(bytes)) return;
+  AttributeMap record = Item::FromFlat(std::move(bytes)).ToMap();
+  auto part = [&](std::string_view name) {
+    auto at = record.find(name);
+    return at == record.end() || at->second.type() != AttributeValue::Type::kMap ? AttributeMap()
+                                                                                 : at->second.AsMap();
+  };
+  alarms_.Recall(part("alarms"));
+  plan_->Recall(part("plan"));
+}
+
+// Alarms are not worth a sync: what a power cut takes of them is at most their last change.
+void ServerAlarms::Remember() {
+  if (engine_ == nullptr || !engine_->committer().CheckWritable()) return;
+  Item record(AttributeMap{{"alarms", AttributeValue::Map(alarms_.Record())},
+                           {"plan", AttributeValue::Map(plan_->Record())}});
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  batch->Put(storage::Space::kCatalog, kRecordKey, record.flat());
+  if (Status written = engine_->kv().Write(batch.get(), storage::Wait::kMayBlock); !written)
+    HF_LOG(*log_, kWarning, "alarms not saved", {"error", written.error().ToString()});
+}
+
+}  // namespace holdfast::wire
