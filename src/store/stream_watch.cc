@@ -260,8 +260,8 @@ class StreamWatch final : public TableWatch {
   // Shards read from their beginning because nothing was read of them before: what they had when the watch
   // was opened is known by its time alone, to the second.
   std::set<std::string> unplaced_;
-  std::deque<Waiting> changes_;                   // fetched, not read
-  std::string last_polled_;                       // shard
+  std::deque<Waiting> changes_;  // fetched, not read
+  std::string last_polled_;      // shard
   std::optional<Error> failure_;
   std::chrono::steady_clock::time_point next_poll_;
 };
