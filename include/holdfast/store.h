@@ -123,7 +123,7 @@ class HOLDFAST_EXPORT Store {
   // A store elsewhere is followed by way of DynamoDB Streams: the table must have a stream with
   // NEW_AND_OLD_IMAGES, else kNotSupported. There changes are kept for a day, whoever watches; changes of
   // different items may come in another order than they were committed; and whoever goes on from a position
-  // may be told again of changes in the second in which the first watch was opened.
+  // may be told again of changes in the last seconds before the first watch was opened.
   virtual Result<std::unique_ptr<TableWatch>> Watch(const std::string& table,
                                                     const std::optional<std::string>& from) = 0;
 

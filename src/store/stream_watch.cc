@@ -14,6 +14,8 @@ namespace {
 constexpr auto kPause = std::chrono::milliseconds(200);
 constexpr size_t kRecordsAtOnce = 1000;
 constexpr std::string_view kFormat = "stream1";
+// How far the store's clock may be behind ours. Within it a change is rather told twice than not at all.
+constexpr int64_t kClockSkewSeconds = 2;
 
 // Where reading goes on: in each shard that is being read after this sequence number or, where it is empty,
 // with what came since the watch was opened.
@@ -72,7 +74,7 @@ class StreamWatch final : public TableWatch {
 
   // Begins with what happens from now on.
   Status StartNow() {
-    position_.since_seconds = clock_->NowSeconds();
+    position_.since_seconds = clock_->NowSeconds() - kClockSkewSeconds;
     HF_TRY(std::vector<Shard> shards, DescribeShards());
     for (const Shard& shard : shards) {
       if (shard.sequence_number_range.ending_sequence_number) {
@@ -91,7 +93,10 @@ class StreamWatch final : public TableWatch {
   // Goes on from the position. Shards that it does not name and that are closed were read before it.
   Status Resume() {
     HF_TRY(std::vector<Shard> shards, DescribeShards());
-    for (const auto& [shard_id, number] : std::map(position_.shards)) HF_CHECK_OK(Begin(shard_id));
+    for (const auto& [shard_id, number] : position_.shards) {
+      if (number.empty()) unplaced_.insert(shard_id);
+      HF_CHECK_OK(Begin(shard_id, number));
+    }
     for (const Shard& shard : shards) {
       bool comes_later = shard.parent_shard_id && position_.shards.contains(*shard.parent_shard_id);
       if (!position_.shards.contains(shard.shard_id) && !comes_later &&
@@ -155,9 +160,8 @@ class StreamWatch final : public TableWatch {
         [](GetShardIteratorResponse response) { return std::move(response.shard_iterator); });
   }
 
-  // Reads a shard from where the position is in it.
-  Status Begin(const std::string& shard_id) {
-    const std::string& number = position_.shards[shard_id];
+  // Reads a shard after the record of that number, or, where it is empty, from the beginning.
+  Status Begin(const std::string& shard_id, const std::string& number) {
     GetShardIteratorRequest request{.shard_id = shard_id,
                                     .shard_iterator_type = ShardIteratorType::kTrimHorizon};
     if (!number.empty()) {
@@ -176,7 +180,9 @@ class StreamWatch final : public TableWatch {
       if (iterators_.contains(shard.shard_id) || ended_.contains(shard.shard_id)) continue;
       bool waits = shard.parent_shard_id && there.contains(*shard.parent_shard_id) &&
                    !ended_.contains(*shard.parent_shard_id);
-      if (!waits) HF_CHECK_OK(Begin(shard.shard_id));
+      if (waits) continue;
+      HF_CHECK_OK(Begin(shard.shard_id, ""));
+      position_.shards[shard.shard_id];
     }
     return Ok{};
   }
@@ -210,15 +216,15 @@ class StreamWatch final : public TableWatch {
   // Returns whether there may be more of it.
   Result<bool> PollShard(const std::string& shard_id, std::string* iterator) {
     auto got = calls_.get_records({.shard_iterator = *iterator, .limit = int64_t{kRecordsAtOnce}});
+    std::string& number = position_.shards[shard_id];
     if (!got && got.error().code() == ErrorCode::kExpiredIterator) {
-      HF_CHECK_OK(Begin(shard_id));
+      if (number.empty()) unplaced_.insert(shard_id);
+      HF_CHECK_OK(Begin(shard_id, number));
       return true;
     }
     if (!got) return got.error();
-    std::string& number = position_.shards[shard_id];
     for (GetRecordsResponse::Record& record : got->records) {
-      // Before the first record of a shard all we know is the time, to the second.
-      bool is_old = number.empty() &&
+      bool is_old = number.empty() && unplaced_.contains(shard_id) &&
                     record.dynamodb.approximate_creation_date_time.millis / 1000 < position_.since_seconds;
       if (is_old) continue;
       number = record.dynamodb.sequence_number;
@@ -251,8 +257,11 @@ class StreamWatch final : public TableWatch {
   Position told_;                                 // of what was read from us
   std::map<std::string, std::string> iterators_;  // by shard, of those being read
   std::set<std::string> ended_;                   // shards
-  std::deque<Waiting> changes_;                   // fetched, not read
-  std::string last_polled_;                       // shard
+  // Shards read from their beginning because nothing was read of them before: what they had when the watch
+  // was opened is known by its time alone, to the second.
+  std::set<std::string> unplaced_;
+  std::deque<Waiting> changes_;  // fetched, not read
+  std::string last_polled_;      // shard
   std::optional<Error> failure_;
   std::chrono::steady_clock::time_point next_poll_;
 };

@@ -505,7 +505,7 @@ TEST(RemoteStore, SaysWhatWatchingWouldNeed) {
                             .key_schema = {{"p"}},
                             .attribute_definitions = {{"p"}},
                             .billing_mode = BillingMode::kPayPerRequest};
-  for (std::optional<StreamViewType> view : {std::optional<StreamViewType>(), {StreamViewType::kNewImage}}) {
+  for (auto view : {std::optional<StreamViewType>(), std::optional(StreamViewType::kNewImage)}) {
     if (view) {
       create.table_name = "half";
       create.stream_specification = StreamSpecification{true, view};

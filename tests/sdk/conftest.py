@@ -19,7 +19,7 @@ driven = set()  # The operations that have answered a boto3 client with success.
 
 def offered(client):
     """The operations that holdfast has and this client knows."""
-    listed = re.findall(r"HF_OPERATION\((\w+)", (ROOT / "src" / "ops" / "operations.inc").read_text())
+    listed = re.findall(r"(?m)^HF_\w*OPERATION\((\w+)", (ROOT / "src" / "ops" / "operations.inc").read_text())
     return {name for name in listed if name in client.meta.service_model.operation_names}
 
 

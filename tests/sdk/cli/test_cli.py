@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from botocore import xform_name
-from conftest import eventually, n, offered, s
+from conftest import eventually, make_client, n, offered, s
 
 PROGRAM = "/usr/bin/aws"  # The package's, whichever other is on the PATH.
 typed = set()  # The operations that have succeeded.
@@ -19,9 +19,9 @@ def aws(endpoint):
     environment = {**os.environ, "AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_DEFAULT_REGION": "us-east-1",
                    "AWS_PAGER": "", "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull}
 
-    def run(operation, *arguments, error=None):
+    def run(operation, *arguments, error=None, service="dynamodb"):
         words = [word if isinstance(word, str) else json.dumps(word) for word in arguments]
-        done = subprocess.run([PROGRAM, "dynamodb", operation, "--endpoint-url", endpoint, *words], env=environment,
+        done = subprocess.run([PROGRAM, service, operation, "--endpoint-url", endpoint, *words], env=environment,
                               capture_output=True, text=True, timeout=60)
         if error:
             assert done.returncode == 254, done
@@ -154,6 +154,30 @@ def test_backups_and_recovery(aws, table):
     assert "Backup not found" in aws("describe-backup", *arn, error="BackupNotFoundException")
 
 
+def test_a_stream_is_followed_in_a_loop(aws, table):
+    """What a script does: enable, find the stream and its shards, read each until there is nothing more."""
+    key = {"p": s("a"), "c": s("1")}
+    streams = lambda operation, *arguments, **more: aws(operation, *arguments, service="dynamodbstreams", **more)
+    aws("update-table", "--table-name", table, "--stream-specification", "StreamEnabled=true,StreamViewType=NEW_AND_OLD_IMAGES")
+    arn = ("--stream-arn", aws("describe-table", "--table-name", table)["Table"]["LatestStreamArn"])
+    assert [stream["StreamArn"] for stream in streams("list-streams", "--table-name", table)["Streams"]] == [arn[1]]
+    aws("put-item", "--table-name", table, "--item", {**key, "v": n(1)})
+    aws("delete-item", "--table-name", table, "--key", key)
+    aws("update-table", "--table-name", table, "--stream-specification", "StreamEnabled=false")
+    records = []
+    for shard in streams("describe-stream", *arn)["StreamDescription"]["Shards"]:
+        iterator = streams("get-shard-iterator", *arn, "--shard-id", shard["ShardId"], "--shard-iterator-type", "TRIM_HORIZON")
+        iterator = iterator["ShardIterator"]
+        while iterator:  # the shard is closed: it comes to its end
+            answer = streams("get-records", "--shard-iterator", iterator, "--limit", "1")
+            records += answer["Records"]
+            iterator = answer.get("NextShardIterator")
+    assert [(record["eventName"], record["dynamodb"]["Keys"]) for record in records] == [("INSERT", key), ("REMOVE", key)]
+    assert records[1]["dynamodb"]["OldImage"]["v"] == n(1)
+    message = streams("describe-stream", "--stream-arn", arn[1] + "0", error="ResourceNotFoundException")
+    assert "DescribeStream operation: Requested resource not found" in message
+
+
 def test_limits_and_endpoints(aws):
     """What scripts ask before they start."""
     limits = aws("describe-limits")
@@ -163,4 +187,5 @@ def test_limits_and_endpoints(aws):
 
 def test_no_operation_was_left_out(dynamodb):
     """An operation that is added without a test here is found out; this has to stay the last test."""
-    assert {xform_name(name, "-") for name in offered(dynamodb)} <= typed
+    streams = make_client("http://127.0.0.1", service="dynamodbstreams")
+    assert {xform_name(name, "-") for name in offered(dynamodb) | offered(streams)} <= typed

@@ -34,7 +34,8 @@ export const singleTable = (TableName, [partition, sort], indexes) => {
   };
 };
 
-// The operations that holdfast has and this SDK knows.
-export const offered = [...readFileSync(path("src/ops/operations.inc"), "utf8").matchAll(/HF_OPERATION\((\w+)/g)]
+// The operations that holdfast has and a client's package knows.
+export const offeredBy = (known) => [...readFileSync(path("src/ops/operations.inc"), "utf8").matchAll(/^HF_\w*OPERATION\((\w+)/gm)]
   .map(([, name]) => name)
-  .filter((name) => `${name}Command` in sdk);
+  .filter((name) => `${name}Command` in known);
+export const offered = offeredBy(sdk);

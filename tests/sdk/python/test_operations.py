@@ -230,8 +230,8 @@ def test_a_body_of_very_many_gzip_members_is_answered(endpoint):
 
 def test_what_is_not_offered_is_refused_by_name(dynamodb, table):
     response = refused("ValidationException", dynamodb.update_table, TableName=table,
-                       StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
-    assert "StreamSpecification" in response["Error"]["Message"]
+                       ReplicaUpdates=[{"Create": {"RegionName": "eu-west-1"}}])
+    assert "ReplicaUpdates" in response["Error"]["Message"]
     refused("UnknownOperationException", dynamodb.list_exports)
 
 
