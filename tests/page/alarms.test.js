@@ -16,7 +16,7 @@ test("an administrator sees an alarm fire and clear", async (t) => {
   const visitor = await visit(t, { role: "admin", at: "#/alarms" });
   await visitor.see("All is well.");
   await visitor.see("throttled-requests");
-  await visitor.see("no requests in the last 3 seconds");
+  await visitor.see("no requests in the last 8 seconds");
   await send("CreateTable", {
     TableName: "Trickle",
     KeySchema: [{ AttributeName: "p", KeyType: "HASH" }],
@@ -26,7 +26,7 @@ test("an administrator sees an alarm fire and clear", async (t) => {
   await put(390);
   await put(1);
   await visitor.see("1 alarm is on.");
-  await visitor.see("1 request in the last 3 seconds: Trickle 1", "[aria-label=throttled-requests]");
+  await visitor.see("1 request in the last 8 seconds: Trickle 1", "[aria-label=throttled-requests]");
   await visitor.see("ALARM", "[aria-label=throttled-requests]");
   await visitor.see("All is well.");
   await visitor.see("History: 2 changes", "[aria-label=throttled-requests]");

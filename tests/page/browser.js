@@ -16,7 +16,7 @@ export const token = (subject, role) =>
   execFileSync(program, ["token", "--issuer-key", issuer, "--subject", subject, "--role", role], { encoding: "utf8" }).trim();
 const root = token("root", "admin");
 
-export const endpoint = await serve("--demo", "--issuer-key", issuer, "--alarm=throttled-requests=0/3s", "--alarm-interval-ms=100");
+export const endpoint = await serve("--demo", "--issuer-key", issuer, "--alarm=throttled-requests=0/8s", "--alarm-interval-ms=100");
 const browser = await puppeteer.launch({
   executablePath: "/usr/bin/chromium",
   args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
