@@ -237,6 +237,15 @@ Status CheckTable(const AccessContext& context, Action action, const std::string
   return context.principal.Check(action, TableArn(context.principal, ops::TableNameOf(name_or_arn)), nullptr);
 }
 
+// What a request names by ARN, a stream or a backup, in this store's own place whatever place it names: where
+// it is looked for does not depend on that either.
+Status CheckNamed(const AccessContext& context, Action action, std::string_view arn) {
+  std::string_view resource = arn;
+  for (int colons = 0; colons < 5 && resource.find(':') != std::string_view::npos; ++colons)
+    resource.remove_prefix(resource.find(':') + 1);
+  return context.principal.Check(action, Arn(context.principal, resource), nullptr);
+}
+
 // --- the table: what each operation comes to ---
 
 #define HF_ON_TABLE(name, member)                                            \
@@ -252,22 +261,61 @@ Status CheckTable(const AccessContext& context, Action action, const std::string
     return context.principal.Check(ActionOf(#name), "*", nullptr);   \
   }
 
+#define HF_ON_NAMED(name, member)                                            \
+  Status Check(const AccessContext& context, const name##Request& request) { \
+    return CheckNamed(context, ActionOf(#name), request.member);             \
+  }
+
+HF_ON_TABLE(CreateBackup, table_name)
 HF_ON_TABLE(CreateTable, table_name)
+HF_ON_NAMED(DeleteBackup, backup_arn)
 HF_ON_TABLE(DeleteTable, table_name)
+HF_ON_NAMED(DescribeBackup, backup_arn)
+HF_ON_TABLE(DescribeContinuousBackups, table_name)
 HF_ON_NOTHING(DescribeEndpoints)
 HF_ON_NOTHING(DescribeLimits)
+HF_ON_NAMED(DescribeStream, stream_arn)
 HF_ON_TABLE(DescribeTable, table_name)
 HF_ON_TABLE(DescribeTimeToLive, table_name)
+HF_ON_NAMED(GetShardIterator, stream_arn)
+HF_ON_ALL_TABLES(ListBackups)
 HF_ON_ALL_TABLES(ListTables)
 HF_ON_TABLE(ListTagsOfResource, resource_arn)
 HF_ON_TABLE(TagResource, resource_arn)
 HF_ON_TABLE(UntagResource, resource_arn)
+HF_ON_TABLE(UpdateContinuousBackups, table_name)
 HF_ON_TABLE(UpdateTable, table_name)
 HF_ON_TABLE(UpdateTimeToLive, table_name)
 
 #undef HF_ON_TABLE
 #undef HF_ON_ALL_TABLES
 #undef HF_ON_NOTHING
+#undef HF_ON_NAMED
+
+Status Check(const AccessContext& context, const ListStreamsRequest& request) {
+  std::string table = request.table_name ? ops::TableNameOf(*request.table_name) : "*";
+  return CheckNamed(context, ActionOf("ListStreams"), "table/" + table + "/stream/*");
+}
+
+// An iterator begins with the ARN of its stream.
+Status Check(const AccessContext& context, const GetRecordsRequest& request) {
+  std::string_view iterator = request.shard_iterator;
+  return CheckNamed(context, ActionOf("GetRecords"), iterator.substr(0, iterator.find('|')));
+}
+
+// A restore reads one thing and makes another.
+Status Check(const AccessContext& context, const RestoreTableFromBackupRequest& request) {
+  HF_CHECK_OK(CheckNamed(context, ActionOf("RestoreTableFromBackup"), request.backup_arn));
+  return CheckTable(context, ActionOf("RestoreTableFromBackup"), request.target_table_name);
+}
+
+Status Check(const AccessContext& context, const RestoreTableToPointInTimeRequest& request) {
+  Action action = ActionOf("RestoreTableToPointInTime");
+  for (const auto& source : {request.source_table_name, request.source_table_arn}) {
+    if (source) HF_CHECK_OK(CheckTable(context, action, *source));
+  }
+  return CheckTable(context, action, request.target_table_name);
+}
 
 // What a write has besides its item or key; of an action in a transaction some are not there.
 template <class Request>
