@@ -112,6 +112,10 @@ Status CheckServeConfig(const ServeConfig& config) {
   if (config.store_kind != "dynamodb" && !config.endpoint.empty()) {
     return bad("--endpoint is used with --store dynamodb only");
   }
+  if (!config.store.archive_directory.empty() && config.store_kind == "dynamodb")
+    return bad("--archive is for a server's own store, not with --store dynamodb");
+  if (!config.store.archive_directory.empty() && config.store.directory.empty())
+    return bad("--archive cannot be used with --in-memory: there is no log that an archive could follow");
   HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");

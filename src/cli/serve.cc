@@ -165,8 +165,11 @@ std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<M
 }
 
 wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<ModelPtr>& models,
-                                const Surface& surface, auth::TokenVerifier* tokens, wire::Agents* agents) {
+                                const Surface& surface, auth::TokenVerifier* tokens, wire::Agents* agents,
+                                engine::Engine* engine) {
   wire::RestOptions options;
+  if (engine != nullptr)
+    options.back_up = [engine](const std::string& directory) { return engine->BackUp(directory); };
   options.agents = agents;
   options.applications = surface.all();
   options.authenticate = [tokens](std::string_view token) {
@@ -260,7 +263,7 @@ int Serve(const ServeConfig& given) {
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
   wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
   wire::Rest rest(
-      RestOptionsOf(config, *models, *surface, tokens->get(), config.agents.on ? &agents : nullptr),
+      RestOptionsOf(config, *models, *surface, tokens->get(), config.agents.on ? &agents : nullptr, engine),
       surface->pool.get(), &protocol.metrics(), &log);
   wire::Front front(&protocol, &rest);
   auto server = wire::HttpServer::Start(config.http, &front, &log);

@@ -48,6 +48,9 @@ struct RestOptions {
   std::map<std::string, Document, std::less<>> documents;
   HostRule hosts;
   size_t body_bytes_max = 16 << 20;
+  // Copies the whole store into a new directory of the server and returns the bytes. May block. Empty: this
+  // server has no store of its own.
+  std::function<Result<uint64_t>(const std::string& directory)> back_up;
 };
 
 // An answer that is given after its route has returned. Whoever takes it ends it once, from any thread, and
@@ -106,6 +109,8 @@ Status AskPattern(Call* call);
 Status RunCommand(Call* call);
 Status RunTransaction(Call* call);
 Status PostToConnection(Call* call);
+// rest_store.cc
+Status BackUpStore(Call* call);
 // rest_socket.cc
 Status OpenSocket(Call* call);
 // Refuses what is no proper handshake.
