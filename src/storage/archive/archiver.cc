@@ -65,8 +65,11 @@ Archiver::~Archiver() {
   }
   Status shipped = open_ ? Status(Ok{}) : Open();
   if (!shipped || !whole_.load()) return;
-  if (shipped = ShipLog(); shipped && segment_ != nullptr)
-    shipped = segment_->Close(position_.load(), std::max(covered_millis_.load(), clock_->NowMillis()));
+  if (shipped = ShipLog(); shipped && segment_ != nullptr) {
+    bool all = position_.load() >= kv_->synced_sequence();
+    shipped =
+        segment_->Close(position_.load(), std::max(covered_millis_.load(), all ? clock_->NowMillis() : 0));
+  }
   if (!shipped) {
     HF_LOG(*log_, kWarning, "the archive lacks the last writes; they follow at the next start",
            {"archive", options_.directory}, {"error", shipped.error().ToString()});
@@ -269,6 +272,7 @@ Status Archiver::TakeCheckpoint(Chain chain) {
   known_.clear();
   for (const ArchivedFile& file : checkpoint.files) known_[file.object] = file;
   whole_.store(true);
+  has_position_ = true;
   HF_LOG(*log_, kInfo, "checkpoint archived", {"archive", options_.directory}, {"number", checkpoint.number},
          {"files", checkpoint.files.size()}, {"bytes", bytes});
   return DropOld();
