@@ -121,6 +121,10 @@ Status CheckServeConfig(const ServeConfig& config) {
         "--dev lets everybody who can reach the server empty its store: it goes with a loopback --address, "
         "--auth none and a store of the server's own");
   }
+  if (!config.store.archive_directory.empty() && config.store_kind == "dynamodb")
+    return bad("--archive is for a server's own store, not with --store dynamodb");
+  if (!config.store.archive_directory.empty() && config.store.directory.empty())
+    return bad("--archive cannot be used with --in-memory: there is no log that an archive could follow");
   HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
   HF_TRY([[maybe_unused]] auto alarms, AlarmSettingsOf(config.alarms, config.store_kind == "embedded"));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "cli/alarms.h"
+#include "cli/archive.h"
 #include "cli/completion.h"
 #include "cli/config.h"
 #include "cli/demo.h"
@@ -45,6 +46,15 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
   serve->add_option("--cache-bytes", config->store.cache_bytes, "Memory for blocks read from disk")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
       ->default_str("128MB");
+  serve
+      ->add_option(
+          "--archive", config->store.archive_directory,
+          "Ship checkpoints and the log to this directory, on another disk, so that `holdfast restore` "
+          "can bring back any second")
+      ->type_name("DIR");
+  serve->add_option("--archive-days", config->store.archive_days, "For how long every second is kept there")
+      ->check(CLI::Range(int64_t{1}, int64_t{3650}))
+      ->capture_default_str();
   serve
       ->add_option("--ttl-sweep-ms", config->store.ttl_sweep_millis, "How often expired items are looked for")
       ->capture_default_str();
@@ -218,6 +228,7 @@ int Main(int argc, char** argv) {
   AddKeyCommands(&app, &run);
   AddTokenCommand(&app, &run);
   AddAlarmsCommand(&app, &run);
+  AddArchiveCommands(&app, &run);
   AddCompletionCommand(&app, &run);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);

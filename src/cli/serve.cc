@@ -173,8 +173,10 @@ std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<M
 
 wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<ModelPtr>& models,
                                 const Surface& surface, auth::TokenVerifier* tokens, wire::Agents* agents,
-                                wire::Alarms* alarms) {
+                                wire::Alarms* alarms, engine::Engine* engine) {
   wire::RestOptions options;
+  if (engine != nullptr)
+    options.back_up = [engine](const std::string& directory) { return engine->BackUp(directory); };
   options.agents = agents;
   options.alarms = alarms;
   options.expiry = surface.expiry.get();
@@ -281,7 +283,7 @@ int Serve(const ServeConfig& given) {
   if (!alarm_settings) return Fail(alarm_settings.error());
   alarms = std::make_unique<wire::ServerAlarms>(*alarm_settings, engine, &protocol.metrics(), &log);
   wire::Rest rest(RestOptionsOf(config, *models, *surface, tokens->get(),
-                                config.agents.on ? &agents : nullptr, &alarms->alarms()),
+                                config.agents.on ? &agents : nullptr, &alarms->alarms(), engine),
                   surface->pool.get(), &protocol.metrics(), &log);
   std::unique_ptr<wire::DevTools> dev;
   if (config.dev) dev = std::make_unique<wire::DevTools>(engine, clock, pool.get(), &log);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/check.h"
 #include "base/limits.h"
@@ -38,6 +39,12 @@ std::string NumberedKey(std::string_view prefix, ObjectId id) {
   std::string key(prefix);
   base::AppendBigEndian(&key, id, 4);
   return key;
+}
+
+bool IsInside(const std::string& path, const std::string& directory) {
+  std::error_code failed;
+  std::string inner = std::filesystem::weakly_canonical(path, failed).string() + "/";
+  return !failed && inner.starts_with(std::filesystem::weakly_canonical(directory, failed).string() + "/");
 }
 
 // The smallest record that is never lost: read with defaults, written whole.
@@ -138,6 +145,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   const std::string& archive = options.options.archive_directory;
   if (directory.empty() && !archive.empty())
     return ValidationError("a store in memory has no log that an archive could follow; give it a directory");
+  if (!archive.empty() && IsInside(archive, directory))
+    return ValidationError("the archive " + archive + " is inside of the store it is to outlive");
   if (directory.empty()) {
     engine->kv_ = storage::OpenMemoryKv();
   } else {
@@ -156,6 +165,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     rocksdb.buffer_log = options.options.durability != Durability::kInterval;
     HF_TRY(engine->kv_, storage::OpenRocksDbKv(rocksdb, *engine->log_));
     if (claimed.is_new) HF_CHECK_OK(MarkStoreDirectory(directory));
+    HF_CHECK_OK(storage::LetGo({engine->file_system_, directory}));
   }
   if (!archive.empty()) {
     storage::ArchiverOptions shipping;
@@ -603,6 +613,8 @@ void Engine::Settle(std::function<void()> then) {
 Result<uint64_t> Engine::BackUp(const std::string& directory) {
   if (options_.directory.empty())
     return Error(ErrorCode::kNotSupported, "a store in memory has no files to back up");
+  if (IsInside(directory, options_.directory))
+    return ValidationError(directory + " is inside of the store; name a directory elsewhere");
   if (!backup_mu_.TryLock()) return Error(ErrorCode::kResourceInUse, "another backup is under way");
   auto bytes =
       storage::BackUp(kv_.get(), {file_system_, options_.directory}, file_system_, directory, *clock_);

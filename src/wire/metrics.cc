@@ -7,6 +7,7 @@
 #include "engine/backup/recovery.h"
 #include "engine/backup/restorer.h"
 #include "engine/index/live_vectors.h"
+#include "storage/archive/archiver.h"
 
 namespace holdfast::wire {
 namespace {
@@ -295,6 +296,22 @@ void Metrics::RenderStorage(engine::Engine* engine, std::string* out) {
   one("holdfast_encryption_files_left", "gauge",
       "Files that are still to be encrypted under the current version of the key.",
       static_cast<double>(engine->files_to_encrypt()));
+  if (const storage::Archiver* archiver = engine->archiver(); archiver != nullptr) {
+    storage::ArchiverStats archive = archiver->stats();
+    one("holdfast_archive_lag_seconds", "gauge", "Since when something durable is missing in the archive.",
+        archive.lag_seconds);
+    one("holdfast_archive_covered_until_seconds", "gauge",
+        "The second until which the archive has everything, since 1970; 0: it has nothing yet.",
+        static_cast<double>(archive.covered_millis / 1000));
+    one("holdfast_archive_shipped_bytes_total", "counter", "Bytes of log and checkpoints that were archived.",
+        static_cast<double>(archive.shipped_bytes));
+    one("holdfast_archive_checkpoints_total", "counter", "Checkpoints that were archived.",
+        static_cast<double>(archive.checkpoints));
+    one("holdfast_archive_failures_total", "counter", "Attempts to write the archive that failed.",
+        static_cast<double>(archive.failures));
+    one("holdfast_archive_failing", "gauge", "1 while the archive cannot be written; the log says why.",
+        archive.error.empty() ? 0 : 1);
+  }
   storage::Stats storage = engine->kv().stats();
   one("holdfast_storage_disk_bytes", "gauge", "Bytes of files.", static_cast<double>(storage.disk_bytes));
   one("holdfast_storage_log_bytes", "gauge", "Bytes of the write-ahead log.",

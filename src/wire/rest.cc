@@ -20,6 +20,9 @@ using model::Refuse;
 
 constexpr std::string_view kJson = "application/json";
 
+// Of the store itself rather than of a model.
+constexpr std::string_view kBackupRoute = "POST /_holdfast/backup";
+
 // A route is its method and its path, and counted under this name. What is in braces stands for any segment:
 // {model} for a model, every other for one of Call::names. The first that fits is taken.
 struct Route {
@@ -27,6 +30,7 @@ struct Route {
   Answering answer;
 };
 constexpr Route kRoutes[] = {
+    {kBackupRoute, &BackUpStore},
     {"GET /v1/models", &ListModels},
     {"GET /v1/alarms", &ListAlarms},
     {"GET /v1/alarms/ws", &OpenAlarmSocket},
@@ -209,6 +213,7 @@ Rest::Rest(RestOptions options, WorkerPool* pool, Metrics* metrics, const base::
 
 bool Rest::Owns(const HttpRequest& request) const {
   if (request.path == "/v1" || request.path.starts_with("/v1/")) return true;
+  if (kBackupRoute.ends_with(request.path) && request.path.starts_with("/_")) return true;
   bool reads = request.method == "GET" || request.method == "HEAD";
   if (!reads || options_.documents.find(request.path) == options_.documents.end()) return false;
   return request.path != "/" || request.Get("Accept").find("text/html") != std::string_view::npos;

@@ -54,6 +54,9 @@ struct RestOptions {
   std::map<std::string, Document, std::less<>> documents;
   HostRule hosts;
   size_t body_bytes_max = 16 << 20;
+  // Copies the whole store into a new directory of the server and returns the bytes. May block. Empty: this
+  // server has no store of its own.
+  std::function<Result<uint64_t>(const std::string& directory)> back_up;
 };
 
 // An answer that is given after its route has returned. Whoever takes it ends it once, from any thread, and
@@ -115,6 +118,8 @@ Status PostToConnection(Call* call);
 // rest_alarms.cc
 Status ListAlarms(Call* call);
 Status OpenAlarmSocket(Call* call);
+// rest_store.cc
+Status BackUpStore(Call* call);
 // rest_socket.cc
 Status OpenSocket(Call* call);
 // Refuses what is no proper handshake.

@@ -17,6 +17,8 @@ constexpr uint64_t kSegmentBytes = 64 << 20;
 constexpr int64_t kSegmentMicros = 3600 * kSecond;
 // How often an archive says that nothing was written.
 constexpr int64_t kNothingMicros = 5 * kSecond;
+// What a server that stops waits for its archive; the rest is shipped at the next start.
+constexpr int64_t kLastChanceMicros = 5 * kSecond;
 constexpr int64_t kTendMicros = kSecond;
 // After so much log a checkpoint is due, but not more often than every hour: it makes restoring quick.
 constexpr uint64_t kCheckpointLogBytes = uint64_t{2} << 30;
@@ -51,6 +53,7 @@ Archiver::~Archiver() {
   if (!thread_.joinable()) return;
   {
     base::MutexLock lock(&mu_);
+    last_chance_micros_ = base::SteadyMicros() + kLastChanceMicros;
     stop_ = true;
     changed_.NotifyAll();
   }
@@ -62,8 +65,11 @@ Archiver::~Archiver() {
   }
   Status shipped = open_ ? Status(Ok{}) : Open();
   if (!shipped || !whole_.load()) return;
-  if (shipped = ShipLog(); shipped && segment_ != nullptr)
-    shipped = segment_->Close(position_.load(), std::max(covered_millis_.load(), clock_->NowMillis()));
+  if (shipped = ShipLog(); shipped && segment_ != nullptr) {
+    bool all = position_.load() >= kv_->synced_sequence();
+    shipped =
+        segment_->Close(position_.load(), std::max(covered_millis_.load(), all ? clock_->NowMillis() : 0));
+  }
   if (!shipped) {
     HF_LOG(*log_, kWarning, "the archive lacks the last writes; they follow at the next start",
            {"archive", options_.directory}, {"error", shipped.error().ToString()});
@@ -239,6 +245,9 @@ Status Archiver::TakeCheckpoint(Chain chain) {
     HF_CHECK_OK(segment_->Close(position_.load(), covered_millis_.load()));
     segment_.reset();
   }
+  // So that the segment which the checkpoint names is there.
+  if (segment_ == nullptr && chain == Chain::kGoesOn)
+    HF_CHECK_OK(BeginSegment(FrameKind::kFollows, covered_millis_.load()));
   HF_TRY(HeldState held, HoldState(kv_, options_.store, kHeldAs, *clock_));
   ArchivedCheckpoint checkpoint = held.checkpoint;
   checkpoint.number = next_checkpoint_;
@@ -247,7 +256,7 @@ Status Archiver::TakeCheckpoint(Chain chain) {
     HF_TRY(follower_, kv_->Follow(checkpoint.sequence));
     HF_CHECK_OK(BeginSegment(FrameKind::kBegins, checkpoint.time_millis));
   }
-  checkpoint.segment = segment_ != nullptr ? segment_->number() : next_segment_;
+  checkpoint.segment = segment_->number();
   uint64_t bytes = 0;
   Status shipped = ShipFiles(
       held, options_.store, known_, &archive_, [this] { return Meanwhile(); }, &checkpoint, &bytes);
@@ -263,6 +272,7 @@ Status Archiver::TakeCheckpoint(Chain chain) {
   known_.clear();
   for (const ArchivedFile& file : checkpoint.files) known_[file.object] = file;
   whole_.store(true);
+  has_position_ = true;
   HF_LOG(*log_, kInfo, "checkpoint archived", {"archive", options_.directory}, {"number", checkpoint.number},
          {"files", checkpoint.files.size()}, {"bytes", bytes});
   return DropOld();
@@ -278,7 +288,7 @@ Status Archiver::Meanwhile() {
 }
 
 Status Archiver::ShipLog() {
-  while (true) {
+  while (!(stopping() && base::SteadyMicros() > last_chance_micros_)) {
     int64_t now = clock_->NowMillis();
     int64_t micros = base::SteadyMicros();
     std::vector<LogRecord> records;
@@ -298,6 +308,7 @@ Status Archiver::ShipLog() {
     for (const LogRecord& record : records) frame.records.emplace_back(record.bytes);
     HF_CHECK_OK(Add(frame));
   }
+  return Ok{};
 }
 
 Status Archiver::BeginSegment(FrameKind kind, int64_t time_millis) {

@@ -105,6 +105,8 @@ class Archiver {
   std::atomic<int64_t> covered_millis_{0};
   std::atomic<uint64_t> shipped_bytes_{0}, checkpoints_{0}, failures_{0};
 
+  int64_t last_chance_micros_ = 0;  // set before stop_
+
   mutable base::Mutex mu_;
   base::CondVar changed_;
   bool stop_ HF_GUARDED_BY(mu_) = false;

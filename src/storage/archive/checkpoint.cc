@@ -82,6 +82,14 @@ Status LetGo(const StorePlace& store, const std::string& name) {
   return Ok{};
 }
 
+Status LetGo(const StorePlace& store) {
+  HF_TRY(std::vector<std::string> names, NamesIn(store.file_system.get(), store.directory));
+  for (const std::string& name : names) {
+    if (name.starts_with(kHeld)) HF_CHECK_OK(DeleteDirectory(store.file_system.get(), In(store, name)));
+  }
+  return Ok{};
+}
+
 Result<HeldState> HoldState(Kv* kv, const StorePlace& store, const std::string& name,
                             const base::Clock& clock) {
   HF_CHECK_OK(LetGo(store, name));
@@ -98,7 +106,10 @@ Result<HeldState> HoldState(Kv* kv, const StorePlace& store, const std::string& 
   HF_CHECK_OK(kv->Sync());  // what was written since the first one may be in it
   held.checkpoint.time_millis = clock.NowMillis();
   HF_TRY(std::vector<std::string> names, NamesIn(store.file_system.get(), own));
-  for (const std::string& file : names) held.files.push_back({file, own + "/" + file});
+  for (const std::string& file : names) {
+    // That a store is encrypted is said in the clear, by whoever makes the new one.
+    if (file != "ENCRYPTION") held.files.push_back({file, own + "/" + file});
+  }
   for (const std::string& path : beside) held.files.push_back({path, others + "/" + path});
   return held;
 }

@@ -31,6 +31,8 @@ struct HeldState {
 Result<HeldState> HoldState(Kv* kv, const StorePlace& store, const std::string& name,
                             const base::Clock& clock);
 Status LetGo(const StorePlace& store, const std::string& name);
+// All of them: what a crash left takes up space. Requires: none is in use.
+Status LetGo(const StorePlace& store);
 
 // Copies the files of `held`, except those that are among `known` objects already, into `*checkpoint`, whose
 // number is set. Its list is not written yet.

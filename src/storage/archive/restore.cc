@@ -22,12 +22,16 @@ struct LogSurvey {
   std::vector<std::string> faults;
 };
 
-Result<LogSurvey> SurveyLog(const Archive& archive) {
+// The segments from `first` on are needed; 0: none are.
+Result<LogSurvey> SurveyLog(const Archive& archive, uint64_t first) {
   LogSurvey survey;
   HF_TRY(std::vector<uint64_t> numbers, archive.Numbers("log"));
   if (!numbers.empty()) survey.newest = numbers.back();
   SegmentEnds before;
-  uint64_t expected = numbers.empty() ? 0 : numbers.front();
+  uint64_t expected = first;
+  if (!numbers.empty() && (first == 0 || numbers.front() < first)) expected = numbers.front();
+  if (numbers.empty() && first != 0)
+    survey.faults.push_back("the log segment " + archive.PathOf("log", first) + " is missing");
   for (uint64_t number : numbers) {
     bool goes_on = !survey.runs.empty() && number == expected;
     for (; expected < number; ++expected)
@@ -81,21 +85,26 @@ struct Survey {
 
 Result<Survey> Look(const Archive& archive) {
   Survey survey;
-  HF_TRY(survey.log, SurveyLog(archive));
+  std::vector<std::string> faults;
   HF_TRY(std::vector<uint64_t> numbers, archive.Numbers("checkpoints"));
   for (uint64_t number : numbers) {
     auto checkpoint = archive.ReadCheckpoint(number);
-    if (!checkpoint && checkpoint.error().code() != ErrorCode::kCorruption) return checkpoint.error();
-    if (!checkpoint) {
-      survey.log.faults.push_back(checkpoint.error().message());
-      continue;
+    if (checkpoint) {
+      survey.checkpoints.push_back(*std::move(checkpoint));
+    } else if (checkpoint.error().code() == ErrorCode::kCorruption) {
+      faults.push_back(checkpoint.error().message());
+    } else {
+      return checkpoint.error();
     }
-    Coverage covers = CoverageOf(*checkpoint, survey.log);
+  }
+  HF_TRY(survey.log, SurveyLog(archive, survey.checkpoints.empty() ? 0 : survey.checkpoints[0].segment));
+  survey.log.faults.insert(survey.log.faults.end(), faults.begin(), faults.end());
+  for (const ArchivedCheckpoint& checkpoint : survey.checkpoints) {
+    Coverage covers = CoverageOf(checkpoint, survey.log);
     if (!survey.covered.empty() && covers.from_millis <= survey.covered.back().to_millis)
       survey.covered.back().to_millis = std::max(survey.covered.back().to_millis, covers.to_millis);
     else
       survey.covered.push_back(covers);
-    survey.checkpoints.push_back(*std::move(checkpoint));
   }
   return survey;
 }

@@ -37,11 +37,13 @@ Error Gone(uint64_t sequence) {
 // The records of one log file.
 class LogFileReader {
  public:
-  explicit LogFileReader(std::unique_ptr<rocksdb::FSRandomAccessFile> file, uint64_t position = 0)
-      : file_(std::move(file)), position_(position) {}
+  explicit LogFileReader(std::unique_ptr<rocksdb::FSRandomAccessFile> file) : file_(std::move(file)) {}
 
-  // Of the next record.
-  uint64_t position() const { return position_; }
+  // The same file, opened anew.
+  void Reopened(std::unique_ptr<rocksdb::FSRandomAccessFile> file) {
+    file_ = std::move(file);
+    buffer_.clear();
+  }
 
   // False where the file has no further whole record, for now or for good; it may be asked again.
   Result<bool> Read(std::string* record) {
@@ -95,32 +97,29 @@ class LogFileReader {
     return ByteView(buffer_).substr(at - begin_, bytes);
   }
 
-  const std::unique_ptr<rocksdb::FSRandomAccessFile> file_;
-  uint64_t position_;
-  uint64_t begin_ = 0;  // of the buffer in the file
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file_;
+  uint64_t position_ = 0;  // of the next record
+  uint64_t begin_ = 0;     // of the buffer in the file
   std::string buffer_;
 };
 
-// RocksDB's names have at least six digits.
-std::string LogName(uint64_t number) {
-  std::string digits = std::to_string(number);
-  return std::string(digits.size() < 6 ? 6 - digits.size() : 0, '0') + digits + ".log";
-}
-
+// Whether what belongs to our spaces is followed by a stamp.
 class LastIsStamp final : public rocksdb::WriteBatch::Handler {
  public:
-  rocksdb::Status PutCF(uint32_t, const rocksdb::Slice&, const rocksdb::Slice&) override { return Other(); }
-  rocksdb::Status DeleteCF(uint32_t, const rocksdb::Slice&) override { return Other(); }
-  rocksdb::Status DeleteRangeCF(uint32_t, const rocksdb::Slice&, const rocksdb::Slice&) override {
-    return Other();
+  rocksdb::Status PutCF(uint32_t id, const rocksdb::Slice&, const rocksdb::Slice&) override {
+    return Change(id);
+  }
+  rocksdb::Status DeleteCF(uint32_t id, const rocksdb::Slice&) override { return Change(id); }
+  rocksdb::Status DeleteRangeCF(uint32_t id, const rocksdb::Slice&, const rocksdb::Slice&) override {
+    return Change(id);
   }
   void LogData(const rocksdb::Slice& blob) override { is_stamp = blob.size() == kLogStampBytes; }
 
-  bool is_stamp = false;
+  bool is_stamp = true;
 
  private:
-  rocksdb::Status Other() {
-    is_stamp = false;
+  rocksdb::Status Change(uint32_t id) {
+    if (id != 0) is_stamp = false;  // the default space is nobody's
     return rocksdb::Status::OK();
   }
 };
@@ -136,7 +135,7 @@ class RocksDbLogFollower final : public LogFollower {
       if (next_ > place_.synced->load(std::memory_order_acquire)) return false;
       if (reader_ == nullptr || InEarlierLife() != (log_ < place_.life.first_log)) HF_CHECK_OK(OpenFirst());
       HF_TRY(bool read, reader_->Read(&record->bytes));
-      if (!read) {  // what it had read ahead may be too old, and so may what it knows of the file's end
+      if (!read) {  // what it had read ahead, or knew of the file, may be too old
         HF_CHECK_OK(Reopen());
         HF_TRY(read, reader_->Read(&record->bytes));
       }
@@ -151,9 +150,8 @@ class RocksDbLogFollower final : public LogFollower {
       if (record->first != next_) return Gone(next_);
       record->last = end - 1;
       // In an earlier life nobody may have put times into the log; without them it is of no use.
-      std::optional<int64_t> time = InEarlierLife() ? FindTime(record->bytes) : TimeOf(record->bytes);
-      if (!time) return Gone(next_);
-      record->time_millis = *time;
+      if (InEarlierLife() && !EndsWithStamp(record->bytes)) return Gone(next_);
+      record->time_millis = time_millis_ = TimeOf(record->bytes).value_or(time_millis_);
       next_ = end;
       return true;
     }
@@ -178,17 +176,17 @@ class RocksDbLogFollower final : public LogFollower {
 
   bool InEarlierLife() const { return next_ < place_.life.recovered_end; }
 
-  // A batch ends with its time.
-  static int64_t TimeOf(const std::string& bytes) {
-    if (bytes.size() < kBatchHeader + kLogStampBytes) return 0;
-    return static_cast<int64_t>(base::ReadBigEndian(ByteView(bytes).substr(bytes.size() - kLogStampBytes),
-                                                    static_cast<int>(kLogStampBytes)));
+  // A batch ends with its time, but for what RocksDB itself writes now and then.
+  static std::optional<int64_t> TimeOf(ByteView bytes) {
+    constexpr std::string_view kTag = "\x03\x08";  // an entry of the log alone, of eight bytes
+    if (bytes.size() < kBatchHeader + kTag.size() + kLogStampBytes) return std::nullopt;
+    ByteView stamp = bytes.substr(bytes.size() - kLogStampBytes);
+    if (bytes.substr(bytes.size() - kLogStampBytes - kTag.size(), kTag.size()) != kTag) return std::nullopt;
+    return static_cast<int64_t>(base::ReadBigEndian(stamp, static_cast<int>(kLogStampBytes)));
   }
-  static std::optional<int64_t> FindTime(const std::string& bytes) {
+  static bool EndsWithStamp(const std::string& bytes) {
     LastIsStamp last;
-    bool read = rocksdb::WriteBatch(bytes).Iterate(&last).ok();
-    if (!read || !last.is_stamp) return std::nullopt;
-    return TimeOf(bytes);
+    return rocksdb::WriteBatch(bytes).Iterate(&last).ok() && last.is_stamp;
   }
 
   Result<LogPaths> Logs(const std::string& directory) const {
@@ -215,8 +213,7 @@ class RocksDbLogFollower final : public LogFollower {
     return logs;
   }
 
-  Result<std::unique_ptr<LogFileReader>> Open(uint64_t number, const std::string& path,
-                                              uint64_t position = 0) const {
+  Result<std::unique_ptr<rocksdb::FSRandomAccessFile>> Open(uint64_t number, const std::string& path) const {
     std::unique_ptr<rocksdb::FSRandomAccessFile> file;
     rocksdb::IOStatus opened = place_.file_system->NewRandomAccessFile(path, {}, &file, nullptr);
     if (opened.IsNotFound() || opened.IsPathNotFound()) {  // it has just been moved
@@ -226,12 +223,22 @@ class RocksDbLogFollower final : public LogFollower {
     }
     if (!opened.ok())
       return Error(ErrorCode::kIo, "log " + std::to_string(number) + ": " + opened.ToString());
-    return std::make_unique<LogFileReader>(std::move(file), position);
+    return file;
+  }
+
+  Status Use(uint64_t number, const std::string& path) {
+    HF_TRY(std::unique_ptr<rocksdb::FSRandomAccessFile> file, Open(number, path));
+    reader_ = std::make_unique<LogFileReader>(std::move(file));
+    log_ = number;
+    return Ok{};
   }
 
   Status Reopen() {
-    std::string name = "/" + LogName(log_);
-    HF_TRY(reader_, Open(log_, place_.directory + name, reader_->position()));
+    HF_TRY(LogPaths logs, Logs());
+    auto log = logs.find(log_);
+    if (log == logs.end()) return Gone(next_);
+    HF_TRY(std::unique_ptr<rocksdb::FSRandomAccessFile> file, Open(log->first, log->second));
+    reader_->Reopened(std::move(file));
     return Ok{};
   }
 
@@ -239,13 +246,11 @@ class RocksDbLogFollower final : public LogFollower {
   Status OpenFirst() {
     HF_TRY(LogPaths logs, Logs());
     for (auto log = logs.rbegin(); log != logs.rend(); ++log) {
-      HF_TRY(std::unique_ptr<LogFileReader> reader, Open(log->first, log->second));
+      HF_TRY(std::unique_ptr<rocksdb::FSRandomAccessFile> file, Open(log->first, log->second));
       std::string record;
-      HF_TRY(bool found, reader->Read(&record));
+      HF_TRY(bool found, LogFileReader(std::move(file)).Read(&record));
       if (!found || record.size() < kBatchHeader || LittleEndian<uint64_t>(record.data()) > next_) continue;
-      HF_TRY(reader_, Open(log->first, log->second));
-      log_ = log->first;
-      return Ok{};
+      return Use(log->first, log->second);
     }
     return Gone(next_);
   }
@@ -254,14 +259,13 @@ class RocksDbLogFollower final : public LogFollower {
     HF_TRY(LogPaths logs, Logs());
     auto following = logs.upper_bound(log_);
     if (following == logs.end()) return Gone(next_);
-    HF_TRY(reader_, Open(following->first, following->second));
-    log_ = following->first;
-    return Ok{};
+    return Use(following->first, following->second);
   }
 
   const LogPlace place_;
   uint64_t next_;  // the sequence to be read next
   uint64_t log_ = 0;
+  int64_t time_millis_ = 0;                // of the last record
   std::unique_ptr<LogFileReader> reader_;  // of the log numbered log_; null: none yet
 };
 

@@ -170,7 +170,7 @@ class BatchesBefore final : public rocksdb::WriteBatch::Handler {
  private:
   template <class Add>
   rocksdb::Status With(uint32_t id, Add add) {
-    if (id == 0) return rocksdb::Status::OK();  // RollLog's, in the space that stays empty
+    if (id == 0) return rocksdb::Status::OK();  // the default space stays empty
     auto handle = by_id_.find(id);
     if (handle == by_id_.end()) return rocksdb::Status::Corruption("a record of an unknown space");
     return add(handle->second);
