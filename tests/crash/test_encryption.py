@@ -116,9 +116,9 @@ def test_DB_X_01_nothing_planted_is_found_in_any_file(tmp_path, key):
     server = Server(data, *flags)
     assert isinstance(make_table(server.url), dict)
     put(server.url, range(4500))  # as many as are worth a snapshot of the vectors
+    assert {word for _, word in found(data)} == set(PLANTED), "in plain text it is there to be found"
     assert server.stop() == 0
     server.start()
-    assert {word for _, word in found(data)} == set(PLANTED), "in plain text it is there to be found"
 
     # Switched on by a request, while writers go on.
     changed = done(server.url, "UpdateTable", {"TableName": TABLE, "SSESpecification": {"Enabled": True}})
