@@ -35,7 +35,8 @@ bool IsManifest(const std::string& path) {
 // Of what lies beside the store's own files, such as FORMAT, other programs read some.
 bool IsRocksDbFile(const std::string& name) {
   return name == "CURRENT" || name == "IDENTITY" || name.starts_with("MANIFEST-") ||
-         name.starts_with("OPTIONS-") || name.ends_with(".sst") || name.ends_with(".log");
+         name.starts_with("OPTIONS-") || name.ends_with(".sst") || name.ends_with(".log") ||
+         name.ends_with(".dbtmp");  // which is about to get another name
 }
 
 IOStatus ToIo(const Error& error) {
@@ -709,13 +710,15 @@ Result<EncryptedFileSystem::Rewritten> EncryptedFileSystem::RewriteClosed(const 
 Result<std::vector<std::string>> EncryptedFileSystem::FilesToRewrite(const std::string& directory) {
   std::vector<std::string> files;
   int version = keys()->current;
-  HF_CHECK_OK(AddFilesToRewrite(Normal(directory), /*is_store=*/true, version, &files));
   std::string below = Normal(directory + "/");
-  base::MutexLock lock(&mu_);
-  for (const auto& [path, writing] : writing_) {  // one that is about to be there, too
-    if (writing.version != version && path.starts_with(below) && !path.ends_with(kUnfinished))
-      files.push_back(path);
+  {
+    // Before the directory is listed: what is about to be there is found in one of the two.
+    base::MutexLock lock(&mu_);
+    for (const auto& [path, writing] : writing_) {
+      if (writing.version != version && path.starts_with(below)) files.push_back(path);
+    }
   }
+  HF_CHECK_OK(AddFilesToRewrite(Normal(directory), /*is_store=*/true, version, &files));
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
