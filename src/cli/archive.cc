@@ -13,6 +13,7 @@
 #include "engine/restore.h"
 #include "json/plain.h"
 #include "model/instant.h"
+#include "storage/encryption/vault.h"
 #include "store/credentials.h"
 #include "store/http_client.h"
 
@@ -26,6 +27,7 @@ struct BackupConfig {
   std::string endpoint;
   std::string token;
   std::string to;
+  std::string key_file;
   bool json = false;
 };
 
@@ -33,11 +35,13 @@ struct RestoreConfig {
   std::string from;
   std::string data;
   std::string at;
+  std::string key_file;
   bool json = false;
 };
 
 struct StatusConfig {
   std::string from;
+  std::string key_file;
   bool json = false;
 };
 
@@ -45,6 +49,10 @@ std::string Absolute(const std::string& path) {
   std::string text = fs::absolute(path).lexically_normal().string();
   if (text.size() > 1 && text.ends_with('/')) text.pop_back();
   return text;
+}
+
+void AddKeyFile(CLI::App* command, std::string* key_file, const std::string& what) {
+  command->add_option("--key-file", *key_file, what)->type_name("FILE");
 }
 
 // --- backup ---
@@ -90,6 +98,7 @@ Result<uint64_t> AskServer(const BackupConfig& config, const std::string& to) {
 Result<uint64_t> BackUpHere(const BackupConfig& config, const std::string& to, const base::Log& log) {
   engine::EngineOptions options;
   options.options.directory = config.data;
+  options.options.key_file = config.key_file;
   options.options.create_if_missing = false;
   options.log = &log;
   options.manual_housekeeping = true;
@@ -130,6 +139,7 @@ Result<int> Restore(const RestoreConfig& config) {
   engine::RestoreOptions options;
   options.from = Absolute(config.from);
   options.directory = config.data;
+  options.key_file = config.key_file;
   HF_TRY(options.at_second, SecondOf(config.at));
   options.tell = [](const std::string& what) { std::fprintf(stderr, "%s\n", what.c_str()); };
   int64_t begun = base::SteadyMicros();
@@ -155,7 +165,8 @@ Result<int> Restore(const RestoreConfig& config) {
 // --- archive status ---
 
 Result<int> ShowStatus(const StatusConfig& config) {
-  storage::Archive archive(rocksdb::FileSystem::Default(), Absolute(config.from));
+  HF_TRY(auto keys, storage::LoadKeys(config.key_file));
+  storage::Archive archive(storage::ReadingFileSystem(nullptr, keys), Absolute(config.from));
   HF_TRY(storage::ArchiveSurvey survey, storage::SurveyArchive(archive));
   if (config.json) {
     Node covered = Node::List(), faults = Node::List();
@@ -194,6 +205,7 @@ void AddArchiveCommands(CLI::App* app, Run* run) {
       ->type_name("URL");
   backup->add_option("--token", backup_config->token,
                      "Of an administrator, for --endpoint; made with the key in --data unless told");
+  AddKeyFile(backup, &backup_config->key_file, "Master keys of the store, when it is encrypted");
 
   auto [restore, restore_config] =
       AddCommand(app, "restore", "Make a store anew from a backup or an archive", run, &Restore);
@@ -207,12 +219,15 @@ void AddArchiveCommands(CLI::App* app, Run* run) {
           "As it was at the end of this second: 2026-11-18T10:00:00Z, or seconds since 1970. The newest "
           "state unless told")
       ->type_name("SECOND");
+  AddKeyFile(restore, &restore_config->key_file,
+             "Master keys of the archive, when it is encrypted; the new store is encrypted with them");
 
   CLI::App* archive = app->add_subcommand("archive", "Archives that `serve --archive` writes");
   archive->require_subcommand(1);
   auto [status, status_config] = AddCommand(
       archive, "status", "What an archive covers, and what in it is missing or damaged", run, &ShowStatus);
   status->add_option("--from", status_config->from, "The archive")->type_name("DIR")->required();
+  AddKeyFile(status, &status_config->key_file, "Its master keys, when it is encrypted");
 }
 
 }  // namespace holdfast::cli

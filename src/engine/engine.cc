@@ -17,7 +17,6 @@
 #include "engine/sealer.h"
 #include "engine/store_directory.h"
 #include "engine/ttl/housekeeper.h"
-#include "holdfast/master_keys.h"
 #include "storage/archive/archiver.h"
 #include "storage/archive/checkpoint.h"
 #include "storage/encryption/vault.h"
@@ -96,10 +95,7 @@ void BoundStreams(uint64_t begun, TableSchema* schema) {
 Result<std::shared_ptr<storage::Vault>> OpenVault(const EngineOptions& options) {
   storage::VaultOptions vault{options.options.directory, nullptr, options.options.encrypt,
                               options.file_system};
-  if (!options.options.key_file.empty()) {
-    HF_TRY(MasterKeys keys, MasterKeys::Load(options.options.key_file));
-    vault.keys = std::make_shared<const MasterKeys>(std::move(keys));
-  }
+  HF_TRY(vault.keys, storage::LoadKeys(options.options.key_file));
   return storage::Vault::Open(vault);
 }
 

@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "storage/encryption/file_header.h"
+
 namespace holdfast::storage {
 namespace {
 
@@ -213,6 +215,8 @@ Result<std::string> Archive::Identity() const {
     return IoError(path, there);
   }
   HF_TRY(std::string text, ReadWhole(path));
+  HF_TRY([[maybe_unused]] FileHeader header,
+         ReadHeader(text, path, nullptr));  // refuses what is still encrypted
   size_t store = text.find("\nstore ");
   if (text.compare(0, kArchiveLine.size(), kArchiveLine) != 0 || store == std::string::npos)
     return Error(ErrorCode::kCorruption, path + " is damaged");

@@ -54,6 +54,19 @@ Result<bool> IsEncrypted(const std::string& directory, const MasterKeys* keys) {
 
 }  // namespace
 
+Result<std::shared_ptr<const MasterKeys>> LoadKeys(const std::string& key_file) {
+  if (key_file.empty()) return std::shared_ptr<const MasterKeys>();
+  HF_TRY(MasterKeys keys, MasterKeys::Load(key_file));
+  return std::make_shared<const MasterKeys>(std::move(keys));
+}
+
+std::shared_ptr<rocksdb::FileSystem> ReadingFileSystem(std::shared_ptr<rocksdb::FileSystem> beneath,
+                                                       std::shared_ptr<const MasterKeys> keys) {
+  if (beneath == nullptr) beneath = rocksdb::FileSystem::Default();
+  if (keys == nullptr) return beneath;
+  return std::make_shared<EncryptedFileSystem>(beneath, std::move(keys), Writes::kPlain);
+}
+
 Vault::Vault(std::string directory, std::shared_ptr<rocksdb::FileSystem> plain,
              std::shared_ptr<EncryptedFileSystem> encrypted)
     : directory_(std::move(directory)), plain_(std::move(plain)), encrypted_(std::move(encrypted)) {}

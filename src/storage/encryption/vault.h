@@ -70,6 +70,13 @@ class Vault {
   const std::shared_ptr<EncryptedFileSystem> encrypted_;  // null: without keys
 };
 
+// The master keys in a file; null when none is named.
+Result<std::shared_ptr<const MasterKeys>> LoadKeys(const std::string& key_file);
+// To read what lies elsewhere, such as an archive, encrypted or not: `beneath` (null: the operating system's)
+// with the keys, which may be null.
+std::shared_ptr<rocksdb::FileSystem> ReadingFileSystem(std::shared_ptr<rocksdb::FileSystem> beneath,
+                                                       std::shared_ptr<const MasterKeys> keys);
+
 // The file that says that a store is encrypted.
 inline constexpr const char* kEncryptionFile = "ENCRYPTION";
 
