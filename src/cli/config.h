@@ -33,6 +33,7 @@ struct ServeConfig {
   bool dev = false;  // /_holdfast/: clock, sweep, reset, snapshots
   std::string auth = "none";
   std::string credentials_file;
+  std::string policies_file;  // empty: what the credentials file says
   std::string log_level = "info";
   int64_t drain_seconds = 10;
   int64_t trip_choice_minutes = 0;

@@ -12,6 +12,7 @@
 #include "cli/jobs.h"
 #include "cli/keys.h"
 #include "cli/model_command.h"
+#include "cli/policy.h"
 #include "cli/run.h"
 #include "cli/search.h"
 #include "cli/serve.h"
@@ -101,6 +102,9 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
                    "none: any well-formed signature passes; sigv4: signatures are verified")
       ->capture_default_str();
   serve->add_option("--credentials", config->credentials_file, "JSON file of access keys, for --auth sigv4");
+  serve->add_option(
+      "--policies", config->policies_file,
+      "JSON file of policies, roles and principals, where they are not in the file of --credentials");
   AddTokenFlags(serve, &config->tokens);
   AddAgentFlags(serve, &config->agents);
   AddAlarmFlags(serve, &config->alarms);
@@ -229,6 +233,7 @@ int Main(int argc, char** argv) {
   AddTokenCommand(&app, &run);
   AddAlarmsCommand(&app, &run);
   AddArchiveCommands(&app, &run);
+  AddPolicyCommands(&app, &run);
   AddCompletionCommand(&app, &run);
 
   std::vector<std::string> arguments(argv + 1, argv + argc);

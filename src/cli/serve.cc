@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/demo.h"
+#include "cli/policy.h"
 #include "cli/serve_agents.h"
 #include "cli/version.h"
 #include "engine/engine.h"
@@ -18,7 +19,9 @@
 #include "model/generate/openapi.h"
 #include "model/generate/reference_page.h"
 #include "model/guard.h"
+#include "model/idempotency.h"
 #include "store/embedded_store.h"
+#include "store/guarded_store.h"
 #include "wire/agents.h"
 #include "wire/dev_tools.h"
 #include "wire/dynamodb_protocol.h"
@@ -81,17 +84,41 @@ std::string LinkText(const ServeConfig& config, const std::string& address) {
 struct Data {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<Store> store;
+  // The same for applications, which act for callers that policies may hold.
+  std::unique_ptr<Store> guarded;
 };
+
+// As the models say, for tables elsewhere.
+store::PartitionKeys KeysOf(const std::vector<ModelPtr>& models) {
+  return [models](const std::string& name, std::string_view index) {
+    std::vector<std::string> keys;
+    for (const ModelPtr& model : models) {
+      const model::Table* table = model->TableNamed(name);
+      if (table == nullptr) continue;
+      const model::Index* found = index.empty() ? nullptr : table->FindIndex(index);
+      if (index.empty()) keys = {table->key[0].name};
+      if (found == nullptr) continue;
+      for (const model::KeyAttribute& attribute : found->hash) keys.push_back(attribute.name);
+      break;
+    }
+    return keys;
+  };
+}
 
 // `clock`: null for the system's; so below.
 Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& models,
                       const base::Clock* clock, const base::Log& log) {
   Data data;
+  auto guard = [&](store::PartitionKeys keys) {
+    data.guarded =
+        store::GuardedStore(data.store.get(), std::move(keys), std::string(model::kIdempotencyTable));
+  };
   if (config.store_kind == "dynamodb") {
     RemoteOptions remote;
     remote.endpoint = config.endpoint;
     remote.region = config.store.region;
     HF_TRY(data.store, OpenRemoteStore(remote));
+    guard(KeysOf(models));
     return data;
   }
   engine::EngineOptions options;
@@ -102,6 +129,7 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
   HF_TRY(data.engine, engine::Engine::Open(options));
   if (config.compact_at_start) HF_CHECK_OK(data.engine->kv().Compact());
   data.store = store::EmbeddedStore(data.engine.get());
+  guard(store::KeysOf(data.engine.get()));
   return data;
 }
 
@@ -126,13 +154,13 @@ struct Surface {
   }
 };
 
-Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::vector<ModelPtr>& models,
+Result<Surface> OpenSurface(const ServeConfig& config, const Data& data, const std::vector<ModelPtr>& models,
                             apps::OpenAgents agents, const base::Clock* clock, const base::Log& log) {
   Surface surface;
   surface.pool = std::make_unique<wire::WorkerPool>(kRestThreads, /*queue_max=*/10'000);
   surface.expiry = std::make_unique<wire::Expiry>();
-  surface.sockets =
-      std::make_unique<wire::Sockets>(models, store, surface.pool.get(), surface.expiry.get(), &log);
+  surface.sockets = std::make_unique<wire::Sockets>(models, data.store.get(), surface.pool.get(),
+                                                    surface.expiry.get(), &log);
   ApplicationOptions options;
   // In a directory the same every time, so that cursors outlive the process.
   if (config.store_kind == "embedded" && !config.store.directory.empty()) {
@@ -149,7 +177,7 @@ Result<Surface> OpenSurface(const ServeConfig& config, Store* store, const std::
         return sockets->Send(connection, message);
       },
       std::move(agents));
-  HF_TRY(surface.applications, OpenApplications(store, models, options));
+  HF_TRY(surface.applications, OpenApplications(data.guarded.get(), models, options));
   return surface;
 }
 
@@ -171,17 +199,28 @@ std::map<std::string, wire::Document, std::less<>> Documents(const std::vector<M
   return documents;
 }
 
+// What requests to REST meet besides applications; null: it is not there.
+struct RestParts {
+  auth::TokenVerifier* tokens = nullptr;           // never null
+  const auth::Permissions* permissions = nullptr;  // never null
+  wire::Agents* agents = nullptr;
+  wire::Alarms* alarms = nullptr;
+  engine::Engine* engine = nullptr;
+};
+
 wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<ModelPtr>& models,
-                                const Surface& surface, auth::TokenVerifier* tokens, wire::Agents* agents,
-                                wire::Alarms* alarms, engine::Engine* engine) {
+                                const Surface& surface, const RestParts& parts) {
   wire::RestOptions options;
-  if (engine != nullptr)
+  if (engine::Engine* engine = parts.engine; engine != nullptr)
     options.back_up = [engine](const std::string& directory) { return engine->BackUp(directory); };
-  options.agents = agents;
-  options.alarms = alarms;
+  options.principal_of = [permissions = parts.permissions](const auth::Identity& bearer) {
+    return permissions->Of(bearer);
+  };
+  options.agents = parts.agents;
+  options.alarms = parts.alarms;
   options.expiry = surface.expiry.get();
   options.applications = surface.all();
-  options.authenticate = [tokens](std::string_view token) {
+  options.authenticate = [tokens = parts.tokens](std::string_view token) {
     return tokens->Verify(token, base::SystemClock().NowSeconds());
   };
   wire::Sockets* sockets = surface.sockets.get();
@@ -191,11 +230,21 @@ wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<Mod
   options.emit = [&surface](const model::Model& model, const Caller&, const std::vector<Emitted>& emitted) {
     surface.Tell(model, emitted);
   };
-  options.open = [sockets](Application* application, const Caller& caller, const auth::Identity& identity) {
-    auto may_read = [application, caller](std::string_view entity) {
-      return application->MayRead(caller, entity).has_value();
+  options.open = [sockets, permissions](Application* application, const Caller& caller,
+                                        const auth::Identity& identity) {
+    auth::PrincipalPtr principal = permissions->Of(identity);
+    const model::Model& model = application->model();
+    auto may_read = [application, caller, principal, &model](std::string_view entity) {
+      return application->MayRead(caller, entity).has_value() &&
+             (!principal || store::CheckFeed(*principal, model.FindEntity(entity)->table->name));
     };
-    return sockets->Open(application, caller, identity.expires_at, may_read);
+    // An event may tell of any of the model's tables.
+    auto may_hear = [principal, &model] {
+      return !principal || std::all_of(model.tables.begin(), model.tables.end(), [&](const auto& table) {
+        return store::CheckFeed(*principal, table->name).has_value();
+      });
+    };
+    return sockets->Open(application, caller, identity.expires_at, may_read, may_hear);
   };
   options.documents = Documents(models);
   // As for DynamoDB's requests: those that are signed may use any name.
@@ -219,6 +268,9 @@ int Serve(const ServeConfig& given) {
     if (!credentials) return Fail(credentials.error());
     config.protocol.credentials = *std::move(credentials);
   }
+  auto permissions = LoadPermissions(config);
+  if (!permissions) return Fail(permissions.error());
+  config.protocol.permissions = permissions->get();
   if (config.insecure) config.protocol.hosts.emplace_back("*");
   config.protocol.cors = config.protocol.cors || config.dev;
   config.protocol.body_bytes_max = config.http.body_bytes_max;
@@ -244,7 +296,7 @@ int Serve(const ServeConfig& given) {
   AgentRuntime runtime(data->store.get(), *runtime_options, config.agents.echo_millis, &log);
   apps::OpenAgents open_agents;
   if (config.agents.on) open_agents = [&runtime] { return runtime.Get(); };
-  auto surface = OpenSurface(config, data->store.get(), *models, open_agents, clock, log);
+  auto surface = OpenSurface(config, *data, *models, open_agents, clock, log);
   if (!surface) return Fail(surface.error());
   if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log);
       !ready)
@@ -275,15 +327,20 @@ int Serve(const ServeConfig& given) {
 
   std::unique_ptr<wire::ServerAlarms> alarms;  // once there is what counts requests
   config.protocol.more_metrics = [&] {
-    return (config.agents.on ? runtime.Metrics() : std::string()) + alarms->alarms().Metrics();
+    return (*permissions)->Metrics() + (config.agents.on ? runtime.Metrics() : std::string()) +
+           alarms->alarms().Metrics();
   };
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
   wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
   auto alarm_settings = AlarmSettingsOf(config.alarms, engine != nullptr);
   if (!alarm_settings) return Fail(alarm_settings.error());
   alarms = std::make_unique<wire::ServerAlarms>(*alarm_settings, engine, &protocol.metrics(), &log);
-  wire::Rest rest(RestOptionsOf(config, *models, *surface, tokens->get(),
-                                config.agents.on ? &agents : nullptr, &alarms->alarms(), engine),
+  wire::Rest rest(RestOptionsOf(config, *models, *surface,
+                                {.tokens = tokens->get(),
+                                 .permissions = permissions->get(),
+                                 .agents = config.agents.on ? &agents : nullptr,
+                                 .alarms = &alarms->alarms(),
+                                 .engine = engine}),
                   surface->pool.get(), &protocol.metrics(), &log);
   std::unique_ptr<wire::DevTools> dev;
   if (config.dev) dev = std::make_unique<wire::DevTools>(engine, clock, pool.get(), &log);
@@ -319,6 +376,7 @@ int Serve(const ServeConfig& given) {
   server->reset();
   *surface = {};
   dev.reset();  // lets go of its snapshots
+  data->guarded.reset();
   data->store.reset();
   data->engine.reset();
   HF_LOG(log, kInfo, "stopped");
