@@ -16,7 +16,7 @@ namespace holdfast::cli {
 namespace {
 
 constexpr std::string_view kNames[] = {wire::kThrottledRequests, wire::kSystemErrors, wire::kUserErrors,
-                                       wire::kConsumedCapacity};
+                                       wire::kConsumedCapacity, wire::kArchiveLag};
 
 bool ReadNumber(std::string_view text, double* number) {
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), *number);
@@ -51,7 +51,8 @@ Status ReadAlarm(const std::string& text, bool has_tables, wire::AlarmSettings* 
     for (std::string_view known : kNames) names.append(names.empty() ? "" : ", ").append(known);
     return ValidationError("--alarm: there is no alarm " + name + "; there are " + names);
   }
-  bool of_tables = name == wire::kThrottledRequests || name == wire::kConsumedCapacity;
+  bool of_tables =
+      name == wire::kThrottledRequests || name == wire::kConsumedCapacity || name == wire::kArchiveLag;
   if (of_tables && !has_tables)
     return ValidationError("--alarm " + name +
                            " watches tables: it is for servers that have them, not for --store dynamodb");
@@ -66,7 +67,8 @@ Status ReadAlarm(const std::string& text, bool has_tables, wire::AlarmSettings* 
     setting.threshold = threshold;
     if (slash < value.size()) {
       int64_t seconds = 0;
-      if (name == wire::kConsumedCapacity || !ReadSpan(value.substr(slash + 1), &seconds)) return bad();
+      bool is_level = name == wire::kConsumedCapacity || name == wire::kArchiveLag;
+      if (is_level || !ReadSpan(value.substr(slash + 1), &seconds)) return bad();
       setting.window_seconds = seconds;
     }
   }

@@ -35,9 +35,9 @@ Result<TableDescription> DescribeStarted(Context& context, const Result<engine::
 ContinuousBackupsDescription DescribeRecovery(const engine::TableSchema& table,
                                               const std::optional<engine::Recovery::Window>& window);
 
-// What a table restored from `source` looks like: keys, indexes, billing, class and what `overrides` says;
-// nothing else.
-Result<engine::TableSchema> RestoredSchema(const engine::TableSchema& source, const std::string& name,
-                                           const RestoreOverrides& overrides);
+// What a table restored from `source` looks like: keys, indexes, billing, class, encryption and what
+// `overrides` says; nothing else.
+Result<engine::TableSchema> RestoredSchema(Context& context, const engine::TableSchema& source,
+                                           const std::string& name, const RestoreOverrides& overrides);
 
 }  // namespace holdfast::ops

@@ -11,7 +11,8 @@ Result<RestoreTableFromBackupResponse> Perform(Context& context,
   if (!backup) return InWordsOfArn(backup.error(), id, request.backup_arn);
   auto start = [&]() -> Result<TableDescription> {
     HF_CHECK_OK(CheckTarget(context, request.target_table_name));
-    HF_TRY(engine::TableSchema schema, RestoredSchema(*backup->table, request.target_table_name, request));
+    HF_TRY(engine::TableSchema schema,
+           RestoredSchema(context, *backup->table, request.target_table_name, request));
     schema.restored_from = engine::RestoredFrom{request.backup_arn, TableArn(context, backup->table->name),
                                                 backup->created_millis, /*in_progress=*/true};
     engine::RestorePlan plan{.file = backup->file, .items = backup->counts.items, .backup_id = id};

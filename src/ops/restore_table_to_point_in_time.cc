@@ -36,7 +36,8 @@ Result<RestoreTableToPointInTimeResponse> Perform(Context& context,
     return Error(ErrorCode::kTableInUse, "Table is being deleted: " + source.schema->name);
   }
   HF_CHECK_OK(CheckTarget(context, request.target_table_name));
-  HF_TRY(engine::TableSchema target, RestoredSchema(*source.schema, request.target_table_name, request));
+  HF_TRY(engine::TableSchema target,
+         RestoredSchema(context, *source.schema, request.target_table_name, request));
   engine::RestoredFrom from{.backup_arn = {}, .table_arn = TableArn(context, source.schema->name)};
   std::optional<int64_t> second;
   if (request.restore_date_time) second = SecondOf(*request.restore_date_time);

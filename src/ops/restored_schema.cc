@@ -5,6 +5,7 @@
 #include "ops/describe.h"
 #include "ops/encryption.h"
 #include "ops/table_schema.h"
+#include "ops/throughput_settings.h"
 #include "ops/vector_schema.h"
 
 namespace holdfast::ops {
@@ -72,7 +73,10 @@ Status AddIndexes(const TableSchema& source, Kind kind, const std::optional<std:
     index.id = 0;
     index.status = IndexStatus::kActive;  // it is filled with the table
     index.allocating = false;
-    if (target->billing == BillingMode::kPayPerRequest) index.throughput.reset();
+    if (target->billing == BillingMode::kPayPerRequest)
+      index.throughput.reset();
+    else
+      index.on_demand = {};
     if (target->billing == BillingMode::kProvisioned && kind == Kind::kGlobal && !index.throughput)
       return Invalid("ProvisionedThroughput must be specified for index: " + index.name);
     target->indexes.push_back(std::move(index));
@@ -83,6 +87,9 @@ Status AddIndexes(const TableSchema& source, Kind kind, const std::optional<std:
 Status SetBilling(const TableSchema& source, const RestoreOverrides& overrides, TableSchema* target) {
   target->billing = overrides.billing_mode_override.value_or(source.billing);
   target->billing_mode_given = overrides.billing_mode_override ? true : source.billing_mode_given;
+  SettingsOf settings{SettingsOf::When::kCreate, target->billing};
+  if (target->billing == BillingMode::kPayPerRequest) target->on_demand = source.on_demand;
+  HF_CHECK_OK(SetOnDemand(settings, overrides.on_demand_throughput_override, &target->on_demand));
   if (target->billing == BillingMode::kPayPerRequest) {
     if (!overrides.provisioned_throughput_override) return Ok{};
     return Invalid(
@@ -99,12 +106,15 @@ Status SetBilling(const TableSchema& source, const RestoreOverrides& overrides, 
 
 }  // namespace
 
-Result<TableSchema> RestoredSchema(const TableSchema& source, const std::string& name,
+Result<TableSchema> RestoredSchema(Context& context, const TableSchema& source, const std::string& name,
                                    const RestoreOverrides& overrides) {
-  if (overrides.sse_specification_override)
-    HF_CHECK_OK(CheckEncryption(*overrides.sse_specification_override));
   TableSchema target;
   target.name = name;
+  target.sse_key_arn = source.sse_key_arn;
+  if (const auto& encryption = overrides.sse_specification_override) {
+    HF_CHECK_OK(CheckEncryption(*encryption));
+    SetEncryption(context, *encryption, &target);
+  }
   target.partition = source.partition;
   target.sort = source.sort;
   HF_CHECK_OK(SetBilling(source, overrides, &target));

@@ -1,5 +1,7 @@
 #include "wire/server_alarms.h"
 
+#include "storage/archive/archiver.h"
+
 namespace holdfast::wire {
 namespace {
 
@@ -62,6 +64,11 @@ ServerAlarms::ServerAlarms(AlarmSettings settings, engine::Engine* engine, const
     plan_.emplace(settings_.plans, engine);
     Add({std::string(kConsumedCapacity), "Units consumed against the part of the month's plan that is due",
          "% of the plan", Kind::kLevel, [this] { return plan_->Percentages(); }, 150});
+  }
+  if (engine_ != nullptr && engine_->archiver() != nullptr) {
+    auto lag = [engine] { return Figures{{"archive", engine->archiver()->stats().lag_seconds}}; };
+    Add({std::string(kArchiveLag), "Since when something durable is missing in the archive", "seconds",
+         Kind::kLevel, lag, 10});
   }
 }
 

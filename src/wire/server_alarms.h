@@ -23,6 +23,7 @@ inline constexpr std::string_view kThrottledRequests = "throttled-requests";
 inline constexpr std::string_view kSystemErrors = "system-errors";
 inline constexpr std::string_view kUserErrors = "user-errors";
 inline constexpr std::string_view kConsumedCapacity = "consumed-capacity";
+inline constexpr std::string_view kArchiveLag = "archive-lag";  // with --archive only
 
 // What is set of an alarm other than its defaults.
 struct AlarmSetting {

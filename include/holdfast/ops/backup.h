@@ -110,6 +110,7 @@ struct RestoreOverrides {
   std::optional<std::vector<LocalSecondaryIndex>> local_secondary_index_override;
   std::optional<std::vector<VectorIndex>> vector_index_override;
   std::optional<ProvisionedThroughput> provisioned_throughput_override;
+  std::optional<OnDemandThroughput> on_demand_throughput_override;
   std::optional<SseSpecification> sse_specification_override;
 
   static constexpr auto Fields() {
@@ -119,8 +120,8 @@ struct RestoreOverrides {
                       Field("LocalSecondaryIndexOverride", &S::local_secondary_index_override),
                       Field("VectorIndexOverride", &S::vector_index_override),
                       Field("ProvisionedThroughputOverride", &S::provisioned_throughput_override),
-                      Field("SSESpecificationOverride", &S::sse_specification_override),
-                      Refused{"OnDemandThroughputOverride"});
+                      Field("OnDemandThroughputOverride", &S::on_demand_throughput_override),
+                      Field("SSESpecificationOverride", &S::sse_specification_override));
   }
 };
 
