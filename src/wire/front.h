@@ -12,7 +12,7 @@ namespace holdfast::wire {
 class Front final : public HttpHandler {
  public:
   // All must outlive it. `dev` may be null.
-  Front(DynamoDbProtocol* dynamodb, Rest* rest, DevTools* dev)
+  Front(DynamoDbProtocol* dynamodb, Rest* rest, DevTools* dev = nullptr)
       : dynamodb_(dynamodb), rest_(rest), dev_(dev) {}
 
   Handled Handle(Exchange* exchange) override {
