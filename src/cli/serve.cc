@@ -231,8 +231,8 @@ wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<Mod
   options.emit = [&surface](const model::Model& model, const Caller&, const std::vector<Emitted>& emitted) {
     surface.Tell(model, emitted);
   };
-  options.open = [sockets, permissions](Application* application, const Caller& caller,
-                                        const auth::Identity& identity) {
+  options.open = [sockets, permissions = parts.permissions](Application* application, const Caller& caller,
+                                                            const auth::Identity& identity) {
     auth::PrincipalPtr principal = permissions->Of(identity);
     const model::Model& model = application->model();
     auto may_read = [application, caller, principal, &model](std::string_view entity) {
