@@ -53,7 +53,8 @@ class RecoveryPowerCut {
 
  private:
   void Open() {
-    engine::EngineOptions options{.clock = &clock_, .seed = seed_, .manual_housekeeping = true};
+    // Each time another, or the names of files would come round again.
+    engine::EngineOptions options{.clock = &clock_, .seed = random_(), .manual_housekeeping = true};
     options.options.directory = directory_;
     options.file_system = disk_;
     // Cuts meet flushes too, but of one space at a time: RocksDB 7.8 stumbles over its own assertion when the
@@ -176,9 +177,7 @@ class RecoveryPowerCut {
 
   void Inspect() {
     engine_->WaitForBackfills();
-    engine_->restorer().WaitIdle();
-    for (const auto& progress : engine_->restorer().progress())
-      ADD_FAILURE() << "seed " << seed_ << ": " << progress.table << ": " << progress.fault;
+    ExpectRestored();
     // What was answered is there, and whole. (A restore that was tried and not answered may be there too.)
     for (const std::string& name : restores_) {
       auto described = Run(DescribeTableRequest{name});
@@ -196,6 +195,12 @@ class RecoveryPowerCut {
     InspectBackups();
   }
 
+  void ExpectRestored() {
+    engine_->restorer().WaitIdle();
+    for (const auto& progress : engine_->restorer().progress())
+      ADD_FAILURE() << "seed " << seed_ << ": " << progress.table << ": " << progress.fault;
+  }
+
   void InspectBackups() {
     std::set<std::string> there;
     auto listed = Run(ListBackupsRequest{});
@@ -207,7 +212,7 @@ class RecoveryPowerCut {
       request.backup_arn = summary.backup_arn;
       request.target_table_name = "probe";
       ASSERT_TRUE(Run(request).has_value());
-      engine_->restorer().WaitIdle();
+      ExpectRestored();
       EXPECT_TRUE(Scan("probe") == then_) << "seed " << seed_ << ": a backup is not what it was";
       ASSERT_TRUE(Run(DeleteTableRequest{"probe"}).has_value());
     }

@@ -27,7 +27,7 @@ before(async () => {
     const credentials = { accessKeyId: `AKID${name.toUpperCase()}`, secretAccessKey };
     clients[name] = new DynamoDB({ endpoint, region: "us-east-1", credentials, maxAttempts: 1 });
   }
-  await clients.root.createTable(singleTable("Log", ["pk", "sk"], { byKind: ["kind", "sk"] }));
+  await clients.root.createTable(singleTable("Log", ["pk", "sk"], { byKind: ["kind", "at"] }));
 });
 
 const Item = { pk: { S: "booking" }, sk: { S: "1" } };

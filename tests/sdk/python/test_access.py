@@ -242,7 +242,7 @@ def test_denials_are_counted(root, server, signed_by):
 
 
 def test_bad_input_is_told_before_permissions(root, signed_by):
-    refused("ValidationException", signed_by("idle").scan, TableName="Games", Limit=0)
+    refused("ValidationException", signed_by("idle").scan, TableName="Games", Select="EVERYTHING")
 
 
 def test_policy_check_says_which_statement_decides(file):
