@@ -363,11 +363,23 @@ Result<Credentials> Credentials::Parse(std::string_view json, const std::string&
   if (document["accessKeys"].get(keys) != simdjson::SUCCESS) return bad("has no \"accessKeys\"");
   Credentials credentials;
   for (auto [access_key, entry] : keys) {
+    simdjson::dom::object members;
     std::string_view secret, principal;
-    if (entry["secret"].get(secret) != simdjson::SUCCESS || secret.empty()) {
+    if (entry.get(members) != simdjson::SUCCESS || members["secret"].get(secret) != simdjson::SUCCESS ||
+        secret.empty()) {
       return bad("access key " + std::string(access_key) + " has no \"secret\"");
     }
-    if (entry["principal"].get(principal) != simdjson::SUCCESS) principal = access_key;
+    // What is misspelt here would be passed over, and leave the key without the policies meant for it.
+    for (auto [name, value] : members) {
+      if (name != "secret" && name != "principal")
+        return bad("access key " + std::string(access_key) + " has an unknown \"" + std::string(name) + "\"");
+    }
+    simdjson::error_code named = members["principal"].get(principal);
+    if (named == simdjson::NO_SUCH_FIELD) {
+      principal = access_key;
+    } else if (named != simdjson::SUCCESS || principal.empty()) {
+      return bad("access key " + std::string(access_key) + " has a \"principal\" that is no text");
+    }
     credentials.Add(std::string(access_key), {std::string(secret), std::string(principal)});
   }
   if (credentials.size() == 0) return bad("names no access key");

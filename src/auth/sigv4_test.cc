@@ -216,6 +216,13 @@ TEST(Credentials, AreReadFromTheirFileOrRefused) {
   EXPECT_TRUE(parse(R"({"accessKeys":{}})").starts_with("file: names no access key"));
   EXPECT_TRUE(parse(R"({"accessKeys":{"A":{}}})").starts_with("file: access key A has no \"secret\""));
   EXPECT_TRUE(parse(R"({"accessKeys":{"A":1}})").starts_with("file: access key A has no \"secret\""));
+  EXPECT_TRUE(parse(R"({"accessKeys":{"A":{"secret":"s","principle":"p"}}})")
+                  .starts_with("file: access key A has an unknown \"principle\""));
+  for (const char* principal : {"42", "null", "\"\"", "[\"p\"]"}) {
+    EXPECT_TRUE(parse(R"({"accessKeys":{"A":{"secret":"s","principal":)" + std::string(principal) + "}}}")
+                    .starts_with("file: access key A has a \"principal\" that is no text"))
+        << principal;
+  }
 }
 
 }  // namespace

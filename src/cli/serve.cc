@@ -21,6 +21,8 @@
 #include "model/generate/reference_page.h"
 #include "model/guard.h"
 #include "model/idempotency.h"
+#include "store/access.h"
+#include "store/acting_for.h"
 #include "store/embedded_store.h"
 #include "store/guarded_store.h"
 #include "wire/agents.h"
@@ -209,11 +211,30 @@ struct RestParts {
   engine::Engine* engine = nullptr;
 };
 
+// What concerns the whole store needs of every table what `Request` needs of one.
+template <class Request>
+Status CheckAllTables(engine::Engine* engine) {
+  const auth::Principal* held = store::ActingFor::Current();
+  if (held == nullptr) return Ok{};
+  store::PartitionKeys keys = store::KeysOf(engine);
+  for (const engine::TablePtr& table : engine->catalog().All()) {
+    Request request;
+    request.table_name = table->schema()->name;
+    HF_CHECK_OK(store::CheckAccess({.principal = *held, .partition_keys = keys}, request));
+  }
+  return Ok{};
+}
+
 wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<ModelPtr>& models,
                                 const Surface& surface, const RestParts& parts) {
   wire::RestOptions options;
-  if (engine::Engine* engine = parts.engine; engine != nullptr)
-    options.back_up = [engine](const std::string& directory) { return engine->BackUp(directory); };
+  if (engine::Engine* engine = parts.engine; engine != nullptr) {
+    options.back_up = [engine](const std::string& directory) -> Result<uint64_t> {
+      HF_CHECK_OK(CheckAllTables<CreateBackupRequest>(engine));
+      return engine->BackUp(directory);
+    };
+    options.check_alarms = [engine] { return CheckAllTables<DescribeTableRequest>(engine); };
+  }
   options.principal_of = [permissions = parts.permissions](const auth::Identity& bearer) {
     return permissions->Of(bearer);
   };
@@ -295,9 +316,17 @@ int Serve(const ServeConfig& given) {
   if (!runtime_options) return Fail(runtime_options.error());
   runtime_options->clock = clock;
   AgentRuntime runtime(data->store.get(), *runtime_options, config.agents.echo_millis, &log);
-  apps::OpenAgents open_agents;
-  if (config.agents.on) open_agents = [&runtime] { return runtime.Get(); };
-  auto surface = OpenSurface(config, *data, *models, open_agents, clock, log);
+  apps::OpenAgents open_agents, open_for_callers;
+  if (config.agents.on) {
+    open_agents = [&runtime] { return runtime.Get(); };
+    // The runtime's store is not guarded: a command that turns to it needs what its own routes need.
+    open_for_callers = [&runtime, table = runtime_options->table]() -> Result<agent::Runtime*> {
+      if (const auth::Principal* held = store::ActingFor::Current())
+        HF_CHECK_OK(store::CheckUse(*held, table, store::Use::kWrite));
+      return runtime.Get();
+    };
+  }
+  auto surface = OpenSurface(config, *data, *models, open_for_callers, clock, log);
   if (!surface) return Fail(surface.error());
   if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log);
       !ready)

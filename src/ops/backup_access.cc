@@ -64,7 +64,13 @@ Result<std::string> BackupIdOf(Context& context, const std::string& arn) {
   size_t part = arn.find(kBackupPart);
   if (!arn.starts_with(prefix) || part == std::string::npos)
     return ValidationError("Invalid BackupArn: " + arn);
-  return arn.substr(part + kBackupPart.size());
+  std::string id = arn.substr(part + kBackupPart.size());
+  // Access was checked for the ARN as it stands: one that names another table than the backup's leads
+  // nowhere.
+  Result<Backup> backup = context.engine->backups().Find(id);
+  if (backup && BackupArn(context, *backup) != arn)
+    return Error(ErrorCode::kBackupNotFound, "Backup not found: " + arn);
+  return id;
 }
 
 Error InWordsOfArn(const Error& error, const std::string& id, const std::string& arn) {

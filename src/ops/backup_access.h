@@ -18,7 +18,7 @@ Result<TableRef> OpenForBackup(Context& context, const std::string& name_or_arn)
 
 // "arn:aws:dynamodb:us-east-1:123456789012:table/Music/backup/01489602797149-73d8d5bc"
 std::string BackupArn(Context& context, const engine::Backup& backup);
-// The id of the backup that an ARN names.
+// The id of the backup that an ARN names, which may be gone. kBackupNotFound: it is one of another table.
 Result<std::string> BackupIdOf(Context& context, const std::string& arn);
 // Engine and clients call a backup by different names: `error`, which the engine gave about `id`, as a client
 // is told.

@@ -147,6 +147,26 @@ TEST_P(BackupTest, DB_B_02_BackupsAreListedInPagesAndByTableTimeAndType) {
   EXPECT_EQ(Refusal(DeleteBackupRequest{arns[0]}), "BackupNotFoundException: Backup not found: " + arns[0]);
   EXPECT_EQ(Refusal(DescribeBackupRequest{arns[0]}), "BackupNotFoundException: Backup not found: " + arns[0]);
   EXPECT_EQ(Refusal(Restoring(arns[0], "rrr")), "BackupNotFoundException: Backup not found: " + arns[0]);
+  ListBackupsRequest after_deleted;
+  after_deleted.exclusive_start_backup_arn = arns[0];
+  EXPECT_EQ(list(after_deleted), std::vector(arns.begin() + 1, arns.end())) << "pages go on past it";
+}
+
+// Policies are held against the ARN: it must not lead to a backup of another table.
+TEST_P(BackupTest, AnArnOfAnotherTableNamesNoBackup) {
+  Do(TableWithIndexes("tab"));
+  Do(TableWithIndexes("other"));
+  std::string arn = Backup("tab");
+  std::string foreign = arn;
+  foreign.replace(foreign.find("table/tab/"), 10, "table/other/");
+  std::string refusal = "BackupNotFoundException: Backup not found: " + foreign;
+  EXPECT_EQ(Refusal(DescribeBackupRequest{foreign}), refusal);
+  EXPECT_EQ(Refusal(Restoring(foreign, "rrr")), refusal);
+  EXPECT_EQ(Refusal(DeleteBackupRequest{foreign}), refusal);
+  ListBackupsRequest list;
+  list.exclusive_start_backup_arn = foreign;
+  EXPECT_EQ(Refusal(list), refusal);
+  EXPECT_EQ(Do(DescribeBackupRequest{arn}).backup_description.backup_details.backup_arn, arn);
 }
 
 TEST_P(BackupTest, DB_B_02_OverridesChooseIndexesAndBilling) {

@@ -20,6 +20,7 @@ using engine::TableSchema;
 
 constexpr std::string_view kSeparator = "|1|";
 constexpr size_t kCommitDigits = 20, kOrdinalDigits = 10;
+constexpr size_t kStreamsMax = 100;  // of one table: all are in its schema, a day long
 
 const StreamSchema* FindStream(Context& context, const TableSchema& table, const std::string& arn) {
   for (const StreamSchema& stream : table.streams) {
@@ -93,6 +94,9 @@ Status AddStream(Context& context, const StreamSpecification& wanted, TableSchem
   }
   if (!wanted.stream_view_type) {
     return Invalid("Table is being created with a stream enabled, UpdateViewType is required");
+  }
+  if (table->streams.size() >= kStreamsMax) {
+    return Error(ErrorCode::kLimitExceeded, "Too many streams of the table were enabled within 24 hours");
   }
   table->streams.push_back(
       {.view_type = *wanted.stream_view_type, .created_millis = NewStreamMillis(context, *table)});
@@ -184,7 +188,10 @@ Result<ShardIterator> DecodeIterator(const std::string& text) {
   iterator.after.commit_number = take(8);
   iterator.after.ordinal = static_cast<uint32_t>(take(4));
   iterator.issued_millis = static_cast<int64_t>(take(8));
-  if (iterator.shard >= engine::ChangeLog::kShards || EncodeIterator(iterator) != text) return invalid;
+  if (iterator.shard >= engine::ChangeLog::kShards || iterator.issued_millis < 0 ||
+      EncodeIterator(iterator) != text) {
+    return invalid;
+  }
   return iterator;
 }
 

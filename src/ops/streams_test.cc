@@ -401,6 +401,23 @@ TEST_F(StreamsTest, DB_S_01_WhatIsWrongIsRefusedAndChangesNothing) {
     changed[at] = changed[at] == 'A' ? 'B' : 'A';
     EXPECT_EQ(Refusal(GetRecordsRequest{changed}), prefix + "Invalid ShardIterator") << changed;
   }
+  ShardIterator forged{.stream_arn = arn};
+  forged.issued_millis = INT64_MIN;
+  EXPECT_EQ(Refusal(GetRecordsRequest{EncodeIterator(forged)}), prefix + "Invalid ShardIterator");
+}
+
+TEST_F(StreamsTest, StreamsOfOneDayAreBounded) {
+  Create("tab", StreamViewType::kKeysOnly);
+  for (int i = 1; i < 100; ++i) {
+    Do(Update("tab", {false}));
+    Do(Update("tab", {true, StreamViewType::kKeysOnly}));
+  }
+  Do(Update("tab", {false}));
+  EXPECT_EQ(Refusal(Update("tab", {true, StreamViewType::kKeysOnly})),
+            "LimitExceededException: Too many streams of the table were enabled within 24 hours");
+  clock_.Advance(limits::kStreamRetentionMillis + 120'000);
+  ASSERT_TRUE(engine_->RunHousekeeping());
+  Do(Update("tab", {true, StreamViewType::kKeysOnly}));
 }
 
 TEST_F(StreamsTest, DB_S_01_RestartsLoseNothingAndNumbersGoOn) {

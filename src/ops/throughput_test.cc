@@ -99,7 +99,8 @@ class ThroughputTest : public testing::Test {
 TEST_F(ThroughputTest, DB_T_03_WritesPassWhileThereIsCreditAndThenAtTheRate) {
   Create("Tab", {1, 2});
   ASSERT_TRUE(Put("Tab", Sized("a", 390)).has_value());
-  ASSERT_TRUE(Put("Tab", Sized("b", 390)).has_value()) << "600 units of credit, 210 left: it may leave a debt";
+  ASSERT_TRUE(Put("Tab", Sized("b", 390)).has_value())
+      << "600 units of credit, 210 left: it may leave a debt";
   auto refused = Put("Tab", Sized("c", 1));
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().code(), ErrorCode::kProvisionedThroughputExceeded);
@@ -228,7 +229,8 @@ TEST_F(ThroughputTest, DB_T_03_ABatchGivesBackWhatThereIsNoCapacityFor) {
   EXPECT_TRUE(Has("Ube", "u"));
 
   ASSERT_TRUE(Put("Ube", Sized("big", 400)).has_value());
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Get("Ube", "big").has_value());  // nothing is left, and nothing owed
+  for (int i = 0; i < 3; ++i)
+    ASSERT_TRUE(Get("Ube", "big").has_value());  // nothing is left, and nothing owed
   clock_.Advance(1'500);
   BatchGetItemRequest get;
   get.request_items["Ube"].consistent_read = true;
@@ -261,7 +263,8 @@ TEST_F(ThroughputTest, DB_T_03_ATransactionIsCanceled) {
             "[None, ProvisionedThroughputExceeded]");
   EXPECT_FALSE(Has("Ube", "x"));
 
-  ASSERT_TRUE(Put("Ube", Sized("z", 298, {{"g", "x"}})).has_value());  // two units are left to table and index
+  ASSERT_TRUE(
+      Put("Ube", Sized("z", 298, {{"g", "x"}})).has_value());  // two units are left to table and index
   request.transact_items.clear();
   add("Ube", Sized("x", 1));
   add("Ube", Sized("y", 1));
@@ -271,6 +274,35 @@ TEST_F(ThroughputTest, DB_T_03_ATransactionIsCanceled) {
   EXPECT_FALSE(Has("Ube", "x"));
   clock_.Advance(10'000);
   ASSERT_TRUE(Do(request).has_value());
+}
+
+TEST_F(ThroughputTest, AFailedConditionOfATransactionCostsTwice) {
+  Create("Tab", {1, 1});
+  ASSERT_TRUE(Put("Tab", Sized("a", 1)).has_value());
+  double before = Of("Tab").writes.Balance(clock_.NowMillis());
+  TransactWriteItemsRequest request;
+  TransactPut& put = request.transact_items.emplace_back().put.emplace();
+  put.table_name = "Tab";
+  put.item = Sized("a", 1);
+  put.condition_expression = "attribute_not_exists(p)";
+  EXPECT_FALSE(Do(request).has_value());
+  EXPECT_DOUBLE_EQ(Of("Tab").writes.Balance(clock_.NowMillis()), before - 2);
+}
+
+// What was done is done: to be told that it was cancelled would make its sender do it again.
+TEST_F(ThroughputTest, ARepeatedTransactionIsNotThrottled) {
+  Create("Tab", {1, 1});
+  TransactWriteItemsRequest request;
+  request.client_request_token = "once";
+  TransactPut& put = request.transact_items.emplace_back().put.emplace();
+  put.table_name = "Tab";
+  put.item = Sized("a", 390);
+  ASSERT_TRUE(Do(request).has_value());
+  EXPECT_EQ(Short(Put("Tab", Sized("b", 1))), "TableWriteProvisionedThroughputExceeded table/Tab");
+  auto again = Do(request);
+  EXPECT_TRUE(again.has_value()) << again.error().ToString();
+  request.client_request_token = "another";
+  EXPECT_FALSE(Do(request).has_value());
 }
 
 TEST_F(ThroughputTest, DB_T_03_TheModeIsSwitchedOnline) {

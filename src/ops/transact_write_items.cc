@@ -172,6 +172,9 @@ Error WhyCanceled(Context& context, const std::vector<Plan>& plans, engine::Item
     if (outcome.throttled) reasons[i] = ReasonOf(Throttle(context, plans[i].ref, outcome));
     if (outcome.kind != Change::Kind::kConditionFailed) continue;
     plans[i].ref.table->requests.failed_conditions.fetch_add(1, std::memory_order_relaxed);
+    // As of a single write, and twice as everything in a transaction.
+    TableUsage(plans[i].ref.table.get(), outcome.schema, TableUsage::Kind::kWrite)
+        .AddTable(2 * WriteUnits(outcome.old_billed, 0));
     reasons[i] = {"ConditionalCheckFailed", "The conditional request failed", {}};
     if (plans[i].on_failure == ReturnValuesOnConditionCheckFailure::kAllOld)
       reasons[i].item = std::move(outcome.old);

@@ -373,5 +373,17 @@ TEST_F(AccessTest, FeedsAndSessionsAreHeldToTheirTables) {
   EXPECT_FALSE(CheckUse(reader, "Log", Use::kRead));
 }
 
+// Both reach all that a table holds: ForAllValues must not hold for want of a key.
+TEST_F(AccessTest, FeedsAndSessionsAreRefusedToOneWhoIsLimitedToKeys) {
+  auto parsed = auth::Permissions::Parse(
+      R"({"principals":{"ann":{"policies":[{"Statement":{"Effect":"Allow","Action":"dynamodb:*",
+           "Resource":"*","Condition":{"ForAllValues:StringEquals":{"dynamodb:LeadingKeys":"ann"}}}}]}}})",
+      "keys.json", {});
+  ASSERT_TRUE(parsed.has_value()) << parsed.error().ToString();
+  const auth::Principal& ann = *(*parsed)->Named("ann");
+  EXPECT_FALSE(CheckFeed(ann, "Games"));
+  EXPECT_FALSE(CheckUse(ann, "Games", Use::kRead));
+}
+
 }  // namespace
 }  // namespace holdfast::store

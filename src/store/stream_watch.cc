@@ -193,20 +193,21 @@ class StreamWatch final : public TableWatch {
     for (const auto& [shard_id, iterator] : iterators_) shard_ids.push_back(shard_id);
     auto first = std::upper_bound(shard_ids.begin(), shard_ids.end(), last_polled_);
     std::rotate(shard_ids.begin(), first, shard_ids.end());
-    bool ended = iterators_.empty();
+    seek_ |= iterators_.empty();
     for (const std::string& shard_id : shard_ids) {
       if (changes_.size() >= kRecordsAtOnce) break;
       last_polled_ = shard_id;
       HF_TRY(bool goes_on, PollShard(shard_id, &iterators_.at(shard_id)));
       if (goes_on) continue;
-      ended = true;
+      seek_ = true;
       ended_.insert(shard_id);
       position_.shards.erase(shard_id);
       iterators_.erase(shard_id);
     }
-    if (ended) {
+    if (seek_) {
       HF_TRY(std::vector<Shard> shards, DescribeShards());
       HF_CHECK_OK(TakeOver(shards));
+      seek_ = false;
     }
     next_poll_ = std::chrono::steady_clock::now() + kPause;
     if (iterators_.empty() && changes_.empty()) return WhyNoMore();
@@ -257,6 +258,7 @@ class StreamWatch final : public TableWatch {
   Position told_;                                 // of what was read from us
   std::map<std::string, std::string> iterators_;  // by shard, of those being read
   std::set<std::string> ended_;                   // shards
+  bool seek_ = false;  // a shard has ended, and those that take over are yet to be found
   // Shards read from their beginning because nothing was read of them before: what they had when the watch
   // was opened is known by its time alone, to the second.
   std::set<std::string> unplaced_;

@@ -5,9 +5,14 @@
 namespace holdfast::wire {
 namespace {
 
+// Not "127.evil.example", which is a name that anybody may have lead to this machine.
+bool IsLoopbackAddress(std::string_view host) {
+  return host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
 bool IsLoopbackName(std::string_view host) {
   return host == "localhost" || host.ends_with(".localhost") || host == "[::1]" || host == "::1" ||
-         host.starts_with("127.");
+         IsLoopbackAddress(host);
 }
 
 std::string_view WithoutPort(std::string_view host) {

@@ -17,7 +17,8 @@ TEST(HostRule, OnlyLoopbackAndGivenNames) {
   HostRule none;
   for (const char* host : {"", "localhost", "localhost:8000", "db.localhost", "127.0.0.1:1", "[::1]:8000"})
     EXPECT_TRUE(none.Allows(From(host))) << host;
-  for (const char* host : {"evil.example", "localhost.evil.example:8000", "10.0.0.1"})
+  for (const char* host : {"evil.example", "localhost.evil.example:8000", "10.0.0.1", "127.evil.example",
+                           "127.0.0.1.evil.example:8000"})
     EXPECT_FALSE(none.Allows(From(host))) << host;
   EXPECT_TRUE(HostRule({"Db.Example"}).Allows(From("db.example:443")));
   EXPECT_TRUE(HostRule({"*"}).Allows(From("evil.example")));

@@ -12,6 +12,7 @@ Status CheckAsked(const Call& call) {
   HF_CHECK_OK(AuthorizeAdmin(call.identity));
   HF_CHECK_OK(ExpectNoQuery(call));
   if (call.options.alarms == nullptr) return model::Refuse("NotConfigured", "this server watches no alarms");
+  if (call.options.check_alarms) HF_CHECK_OK(call.options.check_alarms());
   return Ok{};
 }
 

@@ -57,6 +57,8 @@ struct RestOptions {
   // Copies the whole store into a new directory of the server and returns the bytes. May block. Empty: this
   // server has no store of its own.
   std::function<Result<uint64_t>(const std::string& directory)> back_up;
+  // Whether the one for whom this thread acts may see alarms, which name tables. Empty: everybody may.
+  std::function<Status()> check_alarms;
 };
 
 // An answer that is given after its route has returned. Whoever takes it ends it once, from any thread, and

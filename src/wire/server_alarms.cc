@@ -7,6 +7,7 @@ namespace {
 
 // The record in the catalog space. Stored on disk: never change.
 constexpr std::string_view kRecordKey = "alarms";
+constexpr auto kRememberEvery = std::chrono::minutes(1);
 
 bool IsSystemError(ErrorCode code) {
   return code >= ErrorCode::kInternal && code != ErrorCode::kRefused;
@@ -63,7 +64,7 @@ ServerAlarms::ServerAlarms(AlarmSettings settings, engine::Engine* engine, const
   if (engine_ != nullptr) {
     plan_.emplace(settings_.plans, engine);
     Add({std::string(kConsumedCapacity), "Units consumed against the part of the month's plan that is due",
-         "% of the plan", Kind::kLevel, [this] { return plan_->Percentages(); }, 150});
+         "% of the plan", Kind::kLevel, [this] { return SamplePlan(); }, 150});
   }
   if (engine_ != nullptr && engine_->archiver() != nullptr) {
     auto lag = [engine] { return Figures{{"archive", engine->archiver()->stats().lag_seconds}}; };
@@ -107,7 +108,19 @@ void ServerAlarms::Recall() {
   plan_->Recall(part("plan"));
 }
 
-// Alarms are not worth a sync: what a power cut takes of them is at most their last change.
+// What was consumed changes no alarm for weeks: without this a crash would take it all.
+Figures ServerAlarms::SamplePlan() {
+  Figures percentages = plan_->Percentages();
+  auto now = std::chrono::steady_clock::now();
+  if (now - plan_remembered_ >= kRememberEvery) {
+    plan_remembered_ = now;
+    Remember();
+  }
+  return percentages;
+}
+
+// Alarms are not worth a sync: what a power cut takes of them is at most their last change,
+// and the last minute of what was consumed.
 void ServerAlarms::Remember() {
   if (engine_ == nullptr || !engine_->committer().CheckWritable()) return;
   Item record(AttributeMap{{"alarms", AttributeValue::Map(alarms_.Record())},

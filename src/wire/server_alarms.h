@@ -7,6 +7,7 @@
 // A server on a remote store has no tables: it watches its own errors only.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,12 +54,14 @@ class ServerAlarms {
  private:
   void Recall();
   void Remember();
+  Figures SamplePlan();
 
   const AlarmSettings settings_;
   engine::Engine* const engine_;
   const base::Log* const log_;
   base::SystemClock system_clock_;
   std::optional<CapacityPlan> plan_;
+  std::chrono::steady_clock::time_point plan_remembered_ = std::chrono::steady_clock::now();
   Alarms alarms_;
 };
 

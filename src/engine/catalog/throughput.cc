@@ -18,7 +18,9 @@ double TokenBucket::Balance(int64_t now_millis) {
     double gained = rate * static_cast<double>(now_millis - filled_millis_) / 1000;
     balance_ = std::min(balance_ + gained, rate * kBurstSeconds);
   }
-  filled_millis_ = now_millis;
+  // A thread that read the clock a moment ago must not have that moment count twice; a clock that was set
+  // back goes on from there.
+  if (now_millis > filled_millis_ || now_millis + 1000 < filled_millis_) filled_millis_ = now_millis;
   return balance_;
 }
 

@@ -63,6 +63,19 @@ TEST(TokenBucket, AClockThatIsSetBackNeitherGivesNorTakes) {
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow - 3'600'000 + 2000), 1);
 }
 
+// Threads read the clock and then come here, in any order.
+TEST(TokenBucket, NoMomentCountsTwice) {
+  TokenBucket bucket;
+  bucket.SetRate(10);
+  bucket.Balance(kNow);
+  bucket.Charge(3000);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 500), 5);
+    EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 100), 5);
+  }
+  EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 600), 6);
+}
+
 TEST(Admission, EachFindsWhatThoseBeforeItLeave) {
   TokenBucket bucket, free;
   bucket.SetRate(1);

@@ -69,8 +69,6 @@ class ItemWriter::Run {
     HF_CHECK_OK(gates_.Enter(actions_, options_.wait));
     HF_CHECK_OK(GiveWay());
     written_.outcomes.resize(actions_.size());
-    bool limited = options_.throttles && IsLimited();
-    if (limited && !AdmitTables()) return std::move(written_);
     written_.conflict = LockKeys();
     if (written_.conflict != KeyLocks::kAll) {
       if (options_.wait == storage::Wait::kNever)
@@ -79,6 +77,9 @@ class ItemWriter::Run {
       return std::move(written_);
     }
     if (options_.under_lock) HF_CHECK_OK(options_.under_lock(nullptr, nullptr));
+    // After that: a transaction that was carried out before is not one to throttle.
+    bool limited = options_.throttles && IsLimited();
+    if (limited && !AdmitTables()) return std::move(written_);
     HF_CHECK_OK(Decide());
     if (!written_.all_applied) return std::move(written_);
     if (limited && !Admit()) return std::move(written_);
@@ -123,7 +124,7 @@ class ItemWriter::Run {
                        [](const WriteOutcome& outcome) { return !outcome.throttled; });
   }
 
-  // Before anything is read: who writes to a table without capacity learns nothing of what it holds.
+  // Before any item is read: who writes to a table without capacity learns nothing of what it holds.
   bool AdmitTables() {
     Admission admission(writer_->clock_->NowMillis());
     for (size_t i = 0; i < actions_.size(); ++i) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr size_t kFileBytesMax = 1 << 20;
 constexpr size_t kMadeBytesMax = 8 << 20;  // by all functions together
+constexpr size_t kMadeBytesEach = 64;      // counted for a text besides its own: empty ones cost as well
+constexpr size_t kNestedMax = 200;
 constexpr std::string_view kTable = TableProperties::kTypeName;
 constexpr std::string_view kGlobalTable = GlobalTableProperties::kTypeName;
 constexpr std::string_view kSimpleTable = SimpleTableProperties::kTypeName;
@@ -293,7 +295,7 @@ class Reader : private YamlReader {
   }
   // Made by a function: bounded, whatever functions are given.
   Value MadeText(const At& at, std::string text) {
-    made_bytes_ += text.size();
+    made_bytes_ += text.size() + kMadeBytesEach;
     if (made_bytes_ <= kMadeBytesMax) return TextValue(at, std::move(text));
     Problem(at, "the functions of this template make more than 8 MB");
     return {};
@@ -303,8 +305,22 @@ class Reader : private YamlReader {
     return {};
   }
 
+  // Names lead from one part of a template to the next: a file that is not deep itself can make a long chain.
+  class Nested {
+   public:
+    explicit Nested(size_t* depth) : depth_(depth) { ++*depth_; }
+    ~Nested() { --*depth_; }
+    Nested(const Nested&) = delete;
+    Nested& operator=(const Nested&) = delete;
+
+   private:
+    size_t* const depth_;
+  };
+
   Value Evaluate(const At& at) {
     if (made_bytes_ > kMadeBytesMax) return {};
+    Nested nested(&depth_);
+    if (depth_ > kNestedMax) return Absent(at, "rests on too many others");
     if (Call call = CallAt(at); !call.name.empty()) return EvaluateCall(call, at);
     Value value;
     value.place = PlaceOf(at);
@@ -426,7 +442,8 @@ class Reader : private YamlReader {
       }
       made += SubName(
           name, with_names ? ElementAt(argument, 1) : At{YAML::Node(YAML::NodeType::Undefined), ""}, at);
-      if (made.size() > kMadeBytesMax || !problems().empty()) break;
+      made_bytes_ += kMadeBytesEach;
+      if (made_bytes_ > kMadeBytesMax || made.size() > kMadeBytesMax || !problems().empty()) break;
     }
     return MadeText(at, std::move(made));
   }
@@ -482,6 +499,11 @@ class Reader : private YamlReader {
   }
 
   bool Test(const At& at) {
+    Nested nested(&depth_);
+    if (depth_ > kNestedMax) {
+      Problem(at, "rests on too many others");
+      return false;
+    }
     Call call = CallAt(at);
     At argument = call.argument;
     if (call.name.empty() && at.node.IsMap() && at.node.size() == 1 && at["Condition"]) {
@@ -541,6 +563,7 @@ class Reader : private YamlReader {
   std::map<std::string, bool> conditions_;
   std::map<std::string, std::string> names_;  // of tables; empty while one is being found
   size_t made_bytes_ = 0;
+  size_t depth_ = 0;  // of values and conditions that are being evaluated
   bool in_output_ = false;
   std::string names_skipped_;  // by the output that is being read
 };

@@ -214,6 +214,17 @@ TEST(Template, CirclesAndBombsEnd) {
                       "}}\n" + "Outputs:\n";
   for (int i = 0; i < 100; ++i) joins += "  O" + std::to_string(i) + ": {Value: !Sub '${P}${P}${P}'}\n";
   EXPECT_THAT(Problem(joins), HasSubstr("more than 8 MB"));
+  std::string empties;
+  for (int i = 0; i < 200'000; ++i) empties += "${P}";
+  EXPECT_THAT(Problem(Simple() + "Parameters: {P: {Type: String, Default: ''}}\nOutputs: {O: {Value: !Sub '" +
+                      empties + "'}}\n"),
+              HasSubstr("more than 8 MB"));
+  EXPECT_THAT(Problem(Simple() + "Outputs: {O: {Value: !Sub ['" + empties + "', {P: ''}]}}\n"),
+              HasSubstr("more than 8 MB"));
+  auto number = [](int i) { return std::to_string(i); };
+  std::string chain = Simple() + "Outputs: {O: {Condition: C0, Value: x}}\nConditions:\n";
+  for (int i = 0; i < 1000; ++i) chain += "  C" + number(i) + ": {Condition: C" + number(i + 1) + "}\n";
+  EXPECT_THAT(Problem(chain), HasSubstr("rests on too many others"));
 }
 
 // --- on a store ---
