@@ -266,6 +266,7 @@ def ask_dev(server, path, body=b""):
 def test_four_alarms_fire_and_clear(tmp_path):
     """Each is made to fire by what it watches. Forty days later all is quiet, and a new month's plan has begun."""
     data = tmp_path / "data"
+    holdfast("token", "--data", data, "--subject", "operator", "--role", "admin")  # makes the key that signs tokens
     server = Server(data, "--dev", "--models", "none", "--log-level", "none", "--alarm-interval-ms", "50", "--plan", "Small=0/3100")
 
     def in_alarm():

@@ -298,7 +298,10 @@ class RocksDbKv final : public Kv {
     HF_CHECK_OK(ToStatus(db_->Write({}, &batch)));
     std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
     all.push_back(default_handle_);
-    return ToStatus(db_->Flush({}, all));
+    HF_CHECK_OK(ToStatus(db_->Flush({}, all)));
+    // Logs from before the start that nobody needs go when RocksDB looks at all files, which this makes it do.
+    HF_CHECK_OK(ToStatus(db_->DisableFileDeletions()));
+    return ToStatus(db_->EnableFileDeletions(/*force=*/false));
   }
 
   std::string identity() const override {
