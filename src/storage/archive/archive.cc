@@ -322,9 +322,9 @@ Result<ArchivedFile> Archive::Ship(rocksdb::FileSystem* from, const std::string&
   return ArchivedFile{{}, object, copied.size, copied.checksum};
 }
 
-Status Archive::Fetch(const ArchivedFile& file, const std::string& path) const {
+Status Archive::Fetch(const ArchivedFile& file, rocksdb::FileSystem* to, const std::string& path) const {
   std::string source = directory_ + "/files/" + file.object;
-  auto copied = CopyFile(file_system_.get(), source, file_system_.get(), path, {});
+  auto copied = CopyFile(file_system_.get(), source, to, path, {});
   if (!copied && copied.error().code() == ErrorCode::kResourceNotFound)
     return Error(ErrorCode::kCorruption, copied.error().message());
   if (!copied) return copied.error();

@@ -94,8 +94,8 @@ class Archive {
   // that fails.
   Result<ArchivedFile> Ship(rocksdb::FileSystem* from, const std::string& path, const std::string& object,
                             const Between& between, uint64_t* bytes);
-  // The other way, checking the bytes; names the object when it is missing or damaged.
-  Status Fetch(const ArchivedFile& file, const std::string& path) const;
+  // The other way, into `to`, checking the bytes; names the object when it is missing or damaged.
+  Status Fetch(const ArchivedFile& file, rocksdb::FileSystem* to, const std::string& path) const;
 
   Status Delete(const std::string& kind, uint64_t number);
   // Deletes from files/ what no checkpoint and no additions name.
