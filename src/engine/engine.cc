@@ -333,6 +333,10 @@ Result<bool> Engine::LoadTallies() {
 void Engine::ResumeUnfinished() {
   for (const TablePtr& table : catalog_.All()) {
     SchemaPtr schema = table->schema();
+    if (schema->status == TableStatus::kDeleting && schema->recovery_days > 0) {
+      backups_->DropBehindBackup(table);
+      continue;
+    }
     if (schema->status == TableStatus::kDeleting) {
       if (Status dropped = DropTable(table); !dropped) {
         HF_LOG(*log_, kError, "cannot drop table", {"table", schema->name},
@@ -525,7 +529,8 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
   SchemaPtr old = table->schema();
   TableSchema edited = *old;
   HF_CHECK_OK(edit(&edited));
-  HF_CHECK_OK(ProvideEncryption(edited));
+  // Only what is new is asked for: a store that was moved without its key can still be changed.
+  if (edited.sse_key_arn != old->sse_key_arn) HF_CHECK_OK(ProvideEncryption(edited));
   std::vector<ObjectId> to_fill;
   for (IndexSchema& index : edited.indexes) {
     if (index.id != 0) continue;
