@@ -170,6 +170,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
         options.archive_file_system != nullptr ? options.archive_file_system : engine->file_system_;
     shipping.store = {engine->file_system_, directory};
     shipping.keep_days = options.options.archive_days;
+    shipping.encrypts = [vault = engine->vault_] { return vault->encrypting(); };
     shipping.syncs = options.options.durability == Durability::kNone;
     HF_TRY(engine->archiver_,
            storage::Archiver::Start(engine->kv_.get(), engine->clock_, engine->log_, std::move(shipping)));

@@ -76,6 +76,8 @@ class Archive {
   // Makes the archive of the store `identity` where there is nothing yet, and locks it. kValidation: it is
   // another store's, or something else is there.
   Status OpenForWriting(const std::string& identity);
+  // Says whose it is, once more: under the current version of the key, where the archive is encrypted.
+  Status WriteMark(const std::string& identity);
   // Fails unless an archive is there. Returns whose it is.
   Result<std::string> Identity() const;
   void Unlock();
