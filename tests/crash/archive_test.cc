@@ -16,6 +16,7 @@
 #include "holdfast/master_keys.h"
 #include "ops/operations.h"
 #include "storage/archive/archiver.h"
+#include "storage/encryption/vault.h"
 #include "storage/fault/fault_file_system.h"
 
 namespace holdfast {
@@ -530,6 +531,44 @@ TEST_F(ArchiveTest, DB_B_03_ARestoreOfAnEncryptedArchiveLeavesNoPlainText) {
     EXPECT_EQ(Read(opened->get()), truth_);
     opened->reset();
   }
+}
+
+// Once the store is encrypted a checkpoint names no object that was shipped before.
+TEST_F(ArchiveTest, DB_B_03_ACheckpointOfAnEncryptedStoreHasNoPlainObject) {
+  ASSERT_TRUE(MasterKeys::Create(Path("key")));
+  engine::EngineOptions options = OptionsFor("data", "archive");
+  options.options.key_file = Path("key");
+  for (bool encrypt : {false, true}) {
+    options.options.encrypt = encrypt;
+    engine_.reset();
+    auto opened = engine::Engine::Open(options);
+    ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
+    engine_ = *std::move(opened);
+    if (!encrypt) CreateTable("table");
+    for (int i = 0; i < 500; ++i) Put("table", std::to_string(i));
+    ASSERT_TRUE(engine_->kv().Compact());
+    clock_.Advance(kDay);
+    ASSERT_TRUE(engine_->archiver()->Ship());
+  }
+  engine_.reset();
+  auto keys = storage::LoadKeys(Path("key"));
+  ASSERT_TRUE(keys.has_value());
+  storage::Archive archive(storage::ReadingFileSystem(nullptr, *keys), Path("archive"));
+  auto numbers = archive.Numbers("checkpoints");
+  ASSERT_TRUE(numbers.has_value() && numbers->size() > 1);
+  auto newest = archive.ReadCheckpoint(numbers->back());
+  ASSERT_TRUE(newest.has_value()) << newest.error().ToString();
+  size_t tables = 0;
+  for (const storage::ArchivedFile& file : newest->files) {
+    if (!file.path.ends_with(".sst")) continue;
+    ++tables;
+    EXPECT_TRUE(file.object.starts_with("sealed-")) << file.object;
+    std::ifstream in(Path("archive/files/" + file.object), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_FALSE(bytes.empty()) << file.object;
+    EXPECT_EQ(bytes.find(std::string(100, 'x')), std::string::npos) << file.object;
+  }
+  EXPECT_GT(tables, 0U);
 }
 
 // Show 3: cut short at any point a restore leaves nothing that could be opened, and the next one begins anew.
