@@ -289,7 +289,9 @@ void Engine::FollowStreams(const TableSchema& schema) {
 Status Engine::SaveMeta(storage::Batch* batch) {
   if (number_ceiling_ - committer_->begun_number() < kNumbersReserved / 2)
     number_ceiling_ += kNumbersReserved;
-  Item meta{{"next_id", next_id_}, {"number_ceiling", number_ceiling_}, {"time_floor", clock_->NowMillis()}};
+  // The clock may have been set back since the last commit.
+  int64_t time_floor = std::max(clock_->NowMillis(), committer_->last_time_millis());
+  Item meta{{"next_id", next_id_}, {"number_ceiling", number_ceiling_}, {"time_floor", time_floor}};
   batch->Put(storage::Space::kCatalog, kMetaKey, meta.flat());
   return Ok{};
 }
