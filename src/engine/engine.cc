@@ -170,6 +170,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
         options.archive_file_system != nullptr ? options.archive_file_system : engine->file_system_;
     shipping.store = {engine->file_system_, directory};
     shipping.keep_days = options.options.archive_days;
+    shipping.encrypts = [vault = engine->vault_] { return vault->encrypting(); };
     shipping.syncs = options.options.durability == Durability::kNone;
     HF_TRY(engine->archiver_,
            storage::Archiver::Start(engine->kv_.get(), engine->clock_, engine->log_, std::move(shipping)));
@@ -288,7 +289,9 @@ void Engine::FollowStreams(const TableSchema& schema) {
 Status Engine::SaveMeta(storage::Batch* batch) {
   if (number_ceiling_ - committer_->begun_number() < kNumbersReserved / 2)
     number_ceiling_ += kNumbersReserved;
-  Item meta{{"next_id", next_id_}, {"number_ceiling", number_ceiling_}, {"time_floor", clock_->NowMillis()}};
+  // The clock may have been set back since the last commit.
+  int64_t time_floor = std::max(clock_->NowMillis(), committer_->last_time_millis());
+  Item meta{{"next_id", next_id_}, {"number_ceiling", number_ceiling_}, {"time_floor", time_floor}};
   batch->Put(storage::Space::kCatalog, kMetaKey, meta.flat());
   return Ok{};
 }
@@ -333,6 +336,10 @@ Result<bool> Engine::LoadTallies() {
 void Engine::ResumeUnfinished() {
   for (const TablePtr& table : catalog_.All()) {
     SchemaPtr schema = table->schema();
+    if (schema->status == TableStatus::kDeleting && schema->recovery_days > 0) {
+      backups_->DropBehindBackup(table);
+      continue;
+    }
     if (schema->status == TableStatus::kDeleting) {
       if (Status dropped = DropTable(table); !dropped) {
         HF_LOG(*log_, kError, "cannot drop table", {"table", schema->name},
@@ -525,7 +532,8 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
   SchemaPtr old = table->schema();
   TableSchema edited = *old;
   HF_CHECK_OK(edit(&edited));
-  HF_CHECK_OK(ProvideEncryption(edited));
+  // Only what is new is asked for: a store that was moved without its key can still be changed.
+  if (edited.sse_key_arn != old->sse_key_arn) HF_CHECK_OK(ProvideEncryption(edited));
   std::vector<ObjectId> to_fill;
   for (IndexSchema& index : edited.indexes) {
     if (index.id != 0) continue;

@@ -3,11 +3,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <iterator>
+#include <filesystem>
 #include <utility>
 
 #include "base/thread.h"
 #include "holdfast/master_keys.h"
+#include "storage/archive/checkpoint.h"
 #include "storage/encryption/vault.h"
 
 namespace holdfast::engine {
@@ -23,6 +24,12 @@ constexpr milliseconds kAfterFailure{5000};
 
 bool IsLog(const std::string& path) {
   return path.ends_with(".log");
+}
+// Of a state on its way into an archive: links to files that are rewritten where they are, or were; the
+// archiver deletes them when it is done.
+bool IsHeld(const std::string& path, const std::string& store) {
+  std::string below = std::filesystem::path(store + "/").lexically_normal().string();
+  return path.starts_with(below.append(storage::kHeldPrefix));
 }
 
 }  // namespace
@@ -140,7 +147,9 @@ void Sealer::LoadNewKeys() {
 }
 
 Status Sealer::Rewrite() {
+  milliseconds pause = kBusy;
   while (!stopping()) {
+    LoadNewKeys();  // this may take as long as an archive is out of reach
     HF_TRY(std::vector<std::string> files, engine_->vault_->FilesToRewrite());
     {
       base::MutexLock lock(&mu_);
@@ -153,7 +162,12 @@ Status Sealer::Rewrite() {
       }
     }
     HF_TRY(bool progress, RewriteSome(files));
-    if (!progress && !Pause(kBusy)) break;
+    if (progress) {
+      pause = kBusy;
+      continue;
+    }
+    if (!Pause(pause)) break;
+    pause = std::min(pause * 2, kLook);
   }
   return Ok{};
 }
@@ -161,7 +175,10 @@ Status Sealer::Rewrite() {
 Result<bool> Sealer::RewriteSome(const std::vector<std::string>& files) {
   // A log is not rewritten but left: what is in it goes to tables, which are encrypted.
   std::set<std::string> logs;
-  std::copy_if(files.begin(), files.end(), std::inserter(logs, logs.end()), IsLog);
+  for (const std::string& file : files) {
+    // By name: one that waits for the archive is moved to another directory.
+    if (IsLog(file)) logs.insert(std::filesystem::path(file).filename().string());
+  }
   if (!std::includes(left_logs_.begin(), left_logs_.end(), logs.begin(), logs.end())) {
     HF_CHECK_OK(engine_->kv().RollLog());
     left_logs_ = std::move(logs);
@@ -169,7 +186,7 @@ Result<bool> Sealer::RewriteSome(const std::vector<std::string>& files) {
   bool progress = false;
   for (const std::string& file : files) {
     if (stopping()) return progress;
-    if (IsLog(file)) continue;
+    if (IsLog(file) || IsHeld(file, engine_->options().directory)) continue;
     HF_TRY(bool done, engine_->vault_->Rewrite(file));
     progress = progress || done;
   }

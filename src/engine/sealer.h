@@ -56,7 +56,7 @@ class Sealer {
   const std::string key_file_;
   // Of the thread, once it runs.
   FileState key_file_state_;
-  std::set<std::string> left_logs_;  // they go when RocksDB deletes them
+  std::set<std::string> left_logs_;  // names; they go when RocksDB deletes them
   mutable base::Mutex mu_;
   base::CondVar changed_;
   bool stop_ HF_GUARDED_BY(mu_) = false;

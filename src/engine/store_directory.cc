@@ -69,8 +69,8 @@ bool HoldsNoData(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory, failed)) {
     std::string name = entry.path().filename();
     bool harmless = name == kLockFile || name == kIssuerKeyFile || name == "LOCK" || name == "IDENTITY" ||
-                    name == storage::kEncryptionFile ||
-                    name.starts_with("MANIFEST-") || name.ends_with(".dbtmp");
+                    name == storage::kEncryptionFile || name.starts_with("MANIFEST-") ||
+                    name.ends_with(".dbtmp");
     if (!harmless) return false;
   }
   return !failed;
@@ -113,8 +113,13 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
 Result<StoreDirectory> ClaimForRestore(const std::string& directory) {
   std::error_code failed;
   fs::path path(directory);
-  fs::create_directories(path, failed);
+  bool created = fs::create_directories(path, failed);
   if (failed) return Error(ErrorCode::kIo, "cannot create " + directory + ": " + failed.message());
+  if (created) {
+    // Everything in it is synced, so its name must be, too.
+    HF_TRY(base::FileDescriptor names, base::OpenDirectoryOf(path));
+    if (::fsync(names.get()) != 0) return base::IoError("cannot sync the parent of " + directory);
+  }
   bool cut_short = fs::exists(path / kRestoringFile, failed);
   auto stays = [](const std::string& name) {
     return name == kLockFile || name == kRestoringFile || name == kIssuerKeyFile || name == "lost+found";

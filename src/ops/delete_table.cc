@@ -5,6 +5,15 @@
 #include "ops/table_access.h"
 
 namespace holdfast::ops {
+namespace {
+
+Error ReadByRestore(const engine::TableSchema& table) {
+  return Error(
+      ErrorCode::kResourceInUse,
+      "Attempt to change a resource which is still in use: a table is being restored from: " + table.name);
+}
+
+}  // namespace
 
 Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& request) {
   HF_TRY(TableRef ref, OpenForTable(context, request.table_name));
@@ -21,11 +30,7 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
         "Attempt to change a resource which is still in use: Cannot delete table while indexes are being "
         "created, updated, or deleted.");
   }
-  if (engine->restorer().ReadsLogOf(ref.schema->id)) {
-    return Error(ErrorCode::kResourceInUse,
-                 "Attempt to change a resource which is still in use: a table is being restored from: " +
-                     ref.schema->name);
-  }
+  if (engine->restorer().ReadsLogOf(ref.schema->id)) return ReadByRestore(*ref.schema);
   // A table whose restore has failed is of no other use.
   bool failed = ref.schema->restoring() && engine->restorer().HasFailed(ref.schema->id);
   if (!failed &&
@@ -46,21 +51,23 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
   response.table_description.vector_indexes.reset();
   if (ref.schema->status == TableStatus::kDeleting) return response;
 
-  // Whoever wanted to be able to go back gets a last chance to.
-  if (ref.schema->recovery_days > 0) {
-    HF_CHECK_OK(engine->backups()
-                    .Create(ref.table, ref.schema->name + "$DeletedTableBackup", BackupType::kSystem)
-                    .transform([](const engine::Backup&) { return Ok{}; }));
-  }
   context.await_durability = true;
-  if (engine->options().transient_status_millis == 0) {
+  if (ref.schema->recovery_days == 0 && engine->options().transient_status_millis == 0) {
     HF_CHECK_OK(engine->DropTable(ref.table));
     return response;
   }
-  HF_CHECK_OK(engine->ChangeSchema(ref.table, [](engine::TableSchema* edited) -> Status {
+  HF_CHECK_OK(engine->ChangeSchema(ref.table, [&](engine::TableSchema* edited) -> Status {
+    // Once more, now that no restore can begin: it and the drop would wait for one another.
+    if (engine->restorer().ReadsLogOf(edited->id)) return ReadByRestore(*edited);
     edited->status = TableStatus::kDeleting;
     return Ok{};
   }));
+  // Whoever wanted to be able to go back gets a last chance to. The table goes when its backup is safe, after
+  // a crash too.
+  if (ref.schema->recovery_days > 0) {
+    engine->backups().DropBehindBackup(ref.table);
+    return response;
+  }
   engine->Settle([engine, table = ref.table] {
     if (Status dropped = engine->DropTable(table); !dropped) {
       HF_LOG(engine->log(), kWarning, "table not dropped", {"error", dropped.error().ToString()});

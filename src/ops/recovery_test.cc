@@ -124,6 +124,27 @@ TEST_P(PointInTimeTest, DB_B_01_ADeletedTableCanBeHadBackForAWhile) {
   EXPECT_EQ(Segments(), 0U);
 }
 
+// Stopped at once, the store still makes the backup before it drops the table.
+TEST_P(PointInTimeTest, DB_B_01_ADeletedTableIsNotLostByAStop) {
+  if (directory_.empty()) GTEST_SKIP() << "nothing outlives a store in memory";
+  Do(TableWithIndexes("tab"));
+  Enable("tab");
+  for (int key = 0; key < 30; ++key) Put("tab", MakeItem(key, key));
+  Items then = Scan("tab");
+  EXPECT_EQ(Do(DeleteTableRequest{"tab"}).table_description.table_status, TableStatus::kDeleting);
+  Open();
+  engine_->backups().thread().WaitIdle();
+  EXPECT_EQ(engine_->catalog().size(), 0U);
+  auto left = Do(ListBackupsRequest{.backup_type = BackupTypeFilter::kSystem}).backup_summaries;
+  ASSERT_FALSE(left.empty());
+  RestoreTableFromBackupRequest back;
+  back.backup_arn = left[0].backup_arn;
+  back.target_table_name = "tab";
+  Do(back);
+  Restored("tab");
+  EXPECT_EQ(Scan("tab"), then);
+}
+
 TEST_P(PointInTimeTest, DB_B_01_TheWindowIsExact) {
   Do(TableWithIndexes("tab"));
   clock_.Set(1'800'000'000'500);

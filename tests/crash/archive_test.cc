@@ -6,14 +6,17 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
 #include <thread>
 
 #include "engine/engine.h"
 #include "engine/restore.h"
 #include "engine/verify.h"
+#include "holdfast/master_keys.h"
 #include "ops/operations.h"
 #include "storage/archive/archiver.h"
+#include "storage/encryption/vault.h"
 #include "storage/fault/fault_file_system.h"
 
 namespace holdfast {
@@ -489,6 +492,83 @@ TEST_F(ArchiveTest, DB_B_03_ABackupIsConsistentUnderWrites) {
   EXPECT_FALSE(Restore("data", storage::kNewest, "backup0").has_value());  // not empty
   EXPECT_FALSE(Restore("fresh", storage::kNewest, "data").has_value());    // no backup
   EXPECT_FALSE(fs::exists(Path("fresh")));
+}
+
+// The new store is encrypted as its archive is: no file of it shows an item.
+TEST_F(ArchiveTest, DB_B_03_ARestoreOfAnEncryptedArchiveLeavesNoPlainText) {
+  ASSERT_TRUE(MasterKeys::Create(Path("key")));
+  engine::EngineOptions options = OptionsFor("data", "archive");
+  options.options.key_file = Path("key");
+  options.options.encrypt = true;
+  auto opened = engine::Engine::Open(options);
+  ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
+  engine_ = *std::move(opened);
+  CreateTable("PlantedTable");
+  for (int i = 0; i < 500; ++i) Put("PlantedTable", std::to_string(i));
+  ASSERT_TRUE(engine_->kv().Compact());
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  auto backed_up = engine_->BackUp(Path("backup"));
+  ASSERT_TRUE(backed_up.has_value()) << backed_up.error().ToString();
+  engine_.reset();
+  for (const char* from : {"archive", "backup"}) {
+    engine::RestoreOptions restore;
+    restore.from = Path(from);
+    restore.directory = Path(std::string("sealed-") + from);
+    restore.key_file = Path("key");
+    auto restored = engine::RestoreStore(restore, log_);
+    ASSERT_TRUE(restored.has_value()) << restored.error().ToString();
+    for (const auto& entry : fs::recursive_directory_iterator(restore.directory)) {
+      if (!entry.is_regular_file()) continue;
+      std::ifstream file(entry.path(), std::ios::binary);
+      std::string bytes{std::istreambuf_iterator<char>(file), {}};
+      EXPECT_EQ(bytes.find("PlantedTable"), std::string::npos) << entry.path();
+      EXPECT_EQ(bytes.find(std::string(100, 'x')), std::string::npos) << entry.path();
+    }
+    options = OptionsFor(std::string("sealed-") + from, "");
+    options.options.key_file = Path("key");
+    opened = engine::Engine::Open(options);
+    ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
+    EXPECT_EQ(Read(opened->get()), truth_);
+    opened->reset();
+  }
+}
+
+// Once the store is encrypted a checkpoint names no object that was shipped before.
+TEST_F(ArchiveTest, DB_B_03_ACheckpointOfAnEncryptedStoreHasNoPlainObject) {
+  ASSERT_TRUE(MasterKeys::Create(Path("key")));
+  engine::EngineOptions options = OptionsFor("data", "archive");
+  options.options.key_file = Path("key");
+  for (bool encrypt : {false, true}) {
+    options.options.encrypt = encrypt;
+    engine_.reset();
+    auto opened = engine::Engine::Open(options);
+    ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
+    engine_ = *std::move(opened);
+    if (!encrypt) CreateTable("table");
+    for (int i = 0; i < 500; ++i) Put("table", std::to_string(i));
+    ASSERT_TRUE(engine_->kv().Compact());
+    clock_.Advance(kDay);
+    ASSERT_TRUE(engine_->archiver()->Ship());
+  }
+  engine_.reset();
+  auto keys = storage::LoadKeys(Path("key"));
+  ASSERT_TRUE(keys.has_value());
+  storage::Archive archive(storage::ReadingFileSystem(nullptr, *keys), Path("archive"));
+  auto numbers = archive.Numbers("checkpoints");
+  ASSERT_TRUE(numbers.has_value() && numbers->size() > 1);
+  auto newest = archive.ReadCheckpoint(numbers->back());
+  ASSERT_TRUE(newest.has_value()) << newest.error().ToString();
+  size_t tables = 0;
+  for (const storage::ArchivedFile& file : newest->files) {
+    if (!file.path.ends_with(".sst")) continue;
+    ++tables;
+    EXPECT_TRUE(file.object.starts_with("sealed-")) << file.object;
+    std::ifstream in(Path("archive/files/" + file.object), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_FALSE(bytes.empty()) << file.object;
+    EXPECT_EQ(bytes.find(std::string(100, 'x')), std::string::npos) << file.object;
+  }
+  EXPECT_GT(tables, 0U);
 }
 
 // Show 3: cut short at any point a restore leaves nothing that could be opened, and the next one begins anew.

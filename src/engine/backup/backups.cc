@@ -57,6 +57,12 @@ Result<Backup> Backups::Create(const TablePtr& table, std::string name, BackupTy
                                                 " backups can be created at the same time");
   }
   View view = engine_->NewView(Engine::Reads::kMany);
+  Backup backup = Begin(table, std::move(name), type);
+  thread_.Add([this, backup, view] { Make(backup, view); });
+  return backup;
+}
+
+Backup Backups::Begin(const TablePtr& table, std::string name, BackupType type) {
   Backup backup;
   backup.name = std::move(name);
   backup.type = type;
@@ -67,12 +73,30 @@ Result<Backup> Backups::Create(const TablePtr& table, std::string name, BackupTy
   backup.counts = {static_cast<uint64_t>(std::max<int64_t>(0, table->tally.count)),
                    static_cast<uint64_t>(std::max<int64_t>(0, table->tally.bytes))};
   backup.file = "backup-" + backup.id + ".segment";
-  {
-    base::MutexLock lock(&mu_);
-    making_.emplace(backup.id, backup);
-  }
-  thread_.Add([this, backup, view] { Make(backup, view); });
+  base::MutexLock lock(&mu_);
+  making_.emplace(backup.id, backup);
   return backup;
+}
+
+void Backups::DropBehindBackup(const TablePtr& table) {
+  thread_.Add([this, table] {
+    Status dropped = BackUpAndDrop(table);
+    if (dropped || thread_.stopping() || table->dropped) return;
+    HF_LOG(engine_->log(), kError,
+           "table not dropped, since there is no backup of it; the next start tries again",
+           {"table", table->schema()->name}, {"error", dropped.error().ToString()});
+  });
+}
+
+Status Backups::BackUpAndDrop(const TablePtr& table) {
+  if (table->dropped) return Ok{};
+  // What was written before the table was marked is in the view when it is durable.
+  HF_CHECK_OK(engine_->committer().WaitDurable());
+  View view = engine_->NewView(Engine::Reads::kMany);
+  Backup backup = Begin(table, table->schema()->name + "$DeletedTableBackup", BackupType::kSystem);
+  Make(backup, view);
+  HF_CHECK_OK(Read(backup.id));
+  return engine_->DropTable(table);
 }
 
 void Backups::Make(Backup backup, const View& view) {

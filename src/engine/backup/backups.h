@@ -42,6 +42,9 @@ class Backups {
 
   // Of the state that is published now. Returns when the making has begun.
   Result<Backup> Create(const TablePtr& table, std::string name, BackupType type = BackupType::kUser);
+  // Makes a last backup of a table that is DELETING, for good, and then drops it. Without the backup it
+  // stays; the next start tries again. Returns at once.
+  void DropBehindBackup(const TablePtr& table);
   Result<Backup> Find(const std::string& id) const;
   // Up to `limit` of those that `wanted` accepts, oldest first, from after the id `after`.
   Result<std::vector<Backup>> List(const std::string& after, size_t limit,
@@ -62,6 +65,9 @@ class Backups {
   JobThread& thread() { return thread_; }
 
  private:
+  // From here on the backup is found, as one in the making.
+  Backup Begin(const TablePtr& table, std::string name, BackupType type);
+  Status BackUpAndDrop(const TablePtr& table);
   void Make(Backup backup, const View& view);
   Status Save(const Backup& backup);
   Result<Backup> Read(const std::string& id) const;

@@ -227,6 +227,7 @@ Status Recovery::Maintain() {
 Status Recovery::DropOld(const TablePtr& table) {
   std::vector<std::string> needless;
   ObjectId id = table->schema()->id;
+  uint64_t first = 0;  // the log is needed after this commit
   {
     base::ReaderLock gate(&table->gate);
     SchemaPtr schema = table->schema();
@@ -238,10 +239,16 @@ Status Recovery::DropOld(const TablePtr& table) {
       bases.erase(bases.begin());
     }
     if (needless.empty()) return Ok{};
+    first = bases.front().number;
     HF_CHECK_OK(Save(id, bases));
   }
   HF_CHECK_OK(engine_->committer().WaitDurable());
-  engine_->change_log().Keep(id, Consumer::kRecovery, BasesOf(id).front().number);
+  {
+    // The table may be gone by now: then its log must not be kept again.
+    base::ReaderLock gate(&table->gate);
+    if (!table->dropped && table->schema()->recovery_days > 0)
+      engine_->change_log().Keep(id, Consumer::kRecovery, first);
+  }
   DeleteLater(std::move(needless));
   return Ok{};
 }
@@ -271,6 +278,8 @@ Result<TablePtr> Recovery::Restore(const TablePtr& source, std::optional<int64_t
   Stamp now = engine_->committer().Begin();
   engine_->committer().End(now);
   Bases bases = BasesOf(schema->id);
+  // Somebody may have dropped the table since.
+  if (bases.empty()) return Error(ErrorCode::kTableNotFound, "Table not found: " + schema->name);
   auto base = bases.rbegin();
   while (second && !base->Serves(*second)) ++base;
   RestorePlan plan{.file = base->file,

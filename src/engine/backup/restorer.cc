@@ -74,7 +74,8 @@ Result<TablePtr> Restorer::Start(TableSchema schema, const RestorePlan& plan, co
   ObjectId id = 0;
   Result<TablePtr> table = engine_->CreateTable(
       std::move(schema), [&](const TableSchema& created, storage::Batch* batch) -> Status {
-        if (source != nullptr && source->dropped)
+        // One that is DELETING waits for nothing but to be dropped.
+        if (source != nullptr && (source->dropped || source->schema()->status == TableStatus::kDeleting))
           return Error(ErrorCode::kTableNotFound, "Table not found: " + source->schema()->name);
         batch->Put(storage::Space::kCatalog, RestoreJobKey(created.id), Encode(job));
         id = created.id;
@@ -186,9 +187,14 @@ void Restorer::Run(const TablePtr& table, Job job) {
     HF_LOG(engine_->log(), kError,
            "restore failed; the table is not usable: delete it, or mend the cause and restart",
            {"table", schema->name}, {"error", filled.error().ToString()});
-    base::MutexLock lock(&mu_);
-    auto found = states_.find(schema->id);
-    if (found != states_.end()) found->second.progress.fault = filled.error().ToString();
+    {
+      // Of one that was filled the state was forgotten: a new one says that it failed, and holds nothing.
+      base::MutexLock lock(&mu_);
+      Progress& progress = states_[schema->id].progress;
+      progress.table = schema->name;
+      progress.fault = filled.error().ToString();
+    }
+    if (table->dropped) Forget(schema->id);
     return;
   }
   auto millis =
@@ -393,11 +399,18 @@ Status Restorer::Write(const TablePtr& table, const Job& job, const std::vector<
 Status Restorer::Finish(const TablePtr& table) {
   // All of it must be durable and published before anybody is let in.
   HF_CHECK_OK(engine_->committer().WaitDurable());
-  HF_CHECK_OK(engine_->ChangeSchema(table, [](TableSchema* schema) -> Status {
-    schema->Settle();
-    schema->restored_from->in_progress = false;
-    return Ok{};
-  }));
+  Status settled = Ok{};
+  do {
+    HF_CHECK_OK(GiveWay(table));
+    if (thread_.stopping()) return Ok{};
+    settled = engine_->ChangeSchema(table, [](TableSchema* schema) -> Status {
+      schema->Settle();
+      schema->restored_from->in_progress = false;
+      return Ok{};
+    });
+    // Others may have filled the queue again.
+  } while (!settled && settled.error().code() == ErrorCode::kThrottling);
+  HF_CHECK_OK(settled);
   std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
   batch->Delete(storage::Space::kCatalog, RestoreJobKey(table->schema()->id));
   HF_CHECK_OK(engine_->WriteCatalog(batch.get()));

@@ -73,6 +73,11 @@ void Committer::End(const Stamp& stamp) {
   if (!waits_for_sync_) Publish({.snapshot = nullptr, .number = safe, .newest = safe, .in_flight = {}});
 }
 
+int64_t Committer::last_time_millis() const {
+  base::MutexLock lock(&number_mu_);
+  return last_time_millis_;
+}
+
 uint64_t Committer::LowestInFlight() const {
   return in_flight_.empty() ? next_number_ : in_flight_first_;
 }

@@ -125,6 +125,8 @@ class Committer {
   Published Ended() const;
   // The newest number given out.
   uint64_t begun_number() const { return begun_.load(std::memory_order_acquire); }
+  // The time of the newest stamp; no later one is before it.
+  int64_t last_time_millis() const;
   // Called with the new published number after each publication, from whichever thread published. Set before
   // the first write.
   void OnPublish(std::function<void(uint64_t)> listener);

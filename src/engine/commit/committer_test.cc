@@ -36,6 +36,7 @@ TEST_F(CommitterInMemory, PublishesNothingAboveACommitInFlight) {
   committer_.End(third);
   EXPECT_EQ(published(), 12u);
   EXPECT_EQ(committer_.begun_number(), 12u);
+  EXPECT_EQ(committer_.last_time_millis(), third.time_millis);
 }
 
 // The clock may be set back while the store runs, or between two runs of it.

@@ -130,7 +130,9 @@ Result<std::map<std::string, TableSchema>> StoreSnapshots::SchemasIn(
                             snapshot, storage::Wait::kMayBlock);
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     HF_TRY(TableSchema schema, DecodeSchema(it->value()));
-    if (schema.status != TableStatus::kDeleting) schemas.emplace(schema.name, std::move(schema));
+    // One that was being restored was not there yet: nothing would go on filling it.
+    if (schema.status != TableStatus::kDeleting && !schema.restoring())
+      schemas.emplace(schema.name, std::move(schema));
   }
   HF_CHECK_OK(it->status());
   return schemas;
@@ -139,14 +141,24 @@ Result<std::map<std::string, TableSchema>> StoreSnapshots::SchemasIn(
 Result<StoreSnapshots::Restored> StoreSnapshots::RestoreTo(const storage::Snapshot* snapshot) {
   Restored restored;
   HF_TRY(auto then, SchemasIn(snapshot));
+  auto drop = [&](const TablePtr& table) -> Status {
+    Status dropped = engine_->DropTable(table);
+    if (!dropped && dropped.error().code() != ErrorCode::kResourceNotFound) return dropped;
+    ++restored.tables_dropped;
+    return Ok{};
+  };
+  // First, since a table that one is restored from is not dropped.
+  for (const TablePtr& table : engine_->catalog().All()) {
+    if (table->schema()->restoring()) HF_CHECK_OK(drop(table));
+  }
   for (const TablePtr& table : engine_->catalog().All()) {
     SchemaPtr schema = table->schema();
     auto same = then.find(schema->name);
-    if (same != then.end() && EncodeSchema(Definition(same->second)) == EncodeSchema(Definition(*schema)))
+    // One that is DELETING is about to go whatever it is like.
+    if (same != then.end() && schema->status != TableStatus::kDeleting &&
+        EncodeSchema(Definition(same->second)) == EncodeSchema(Definition(*schema)))
       continue;
-    Status dropped = engine_->DropTable(table);
-    if (!dropped && dropped.error().code() != ErrorCode::kResourceNotFound) return dropped.error();
-    ++restored.tables_dropped;
+    HF_CHECK_OK(drop(table));
   }
   for (const auto& [name, schema] : then) {
     TablePtr table = engine_->catalog().Find(name);

@@ -182,8 +182,7 @@ Status Archive::OpenForWriting(const std::string& identity) {
       return ValidationError(directory_ + " holds something that is not a holdfast archive (" + names[0] +
                              "); name an empty or a new directory");
     }
-    HF_CHECK_OK(WriteWhole(
-        mark, std::string(kArchiveLine) + std::to_string(kVersion) + "\nstore " + identity + "\n"));
+    HF_CHECK_OK(WriteMark(identity));
   }
   HF_TRY(std::string owner, Identity());
   if (owner != identity) {
@@ -200,7 +199,15 @@ Status Archive::OpenForWriting(const std::string& identity) {
     lock_ = nullptr;
     return Error(ErrorCode::kLocked, directory_ + " is in use by another process: " + status.ToString());
   }
-  return Ok{};
+  // So that the archive does not need the version of the key that it was made under.
+  Status marked = WriteMark(identity);
+  if (!marked) Unlock();
+  return marked;
+}
+
+Status Archive::WriteMark(const std::string& identity) {
+  return WriteWhole(directory_ + "/ARCHIVE",
+                    std::string(kArchiveLine) + std::to_string(kVersion) + "\nstore " + identity + "\n");
 }
 
 void Archive::Unlock() {
@@ -322,9 +329,9 @@ Result<ArchivedFile> Archive::Ship(rocksdb::FileSystem* from, const std::string&
   return ArchivedFile{{}, object, copied.size, copied.checksum};
 }
 
-Status Archive::Fetch(const ArchivedFile& file, const std::string& path) const {
+Status Archive::Fetch(const ArchivedFile& file, rocksdb::FileSystem* to, const std::string& path) const {
   std::string source = directory_ + "/files/" + file.object;
-  auto copied = CopyFile(file_system_.get(), source, file_system_.get(), path, {});
+  auto copied = CopyFile(file_system_.get(), source, to, path, {});
   if (!copied && copied.error().code() == ErrorCode::kResourceNotFound)
     return Error(ErrorCode::kCorruption, copied.error().message());
   if (!copied) return copied.error();

@@ -76,6 +76,8 @@ class Archive {
   // Makes the archive of the store `identity` where there is nothing yet, and locks it. kValidation: it is
   // another store's, or something else is there.
   Status OpenForWriting(const std::string& identity);
+  // Says whose it is, once more: under the current version of the key, where the archive is encrypted.
+  Status WriteMark(const std::string& identity);
   // Fails unless an archive is there. Returns whose it is.
   Result<std::string> Identity() const;
   void Unlock();
@@ -94,8 +96,8 @@ class Archive {
   // that fails.
   Result<ArchivedFile> Ship(rocksdb::FileSystem* from, const std::string& path, const std::string& object,
                             const Between& between, uint64_t* bytes);
-  // The other way, checking the bytes; names the object when it is missing or damaged.
-  Status Fetch(const ArchivedFile& file, const std::string& path) const;
+  // The other way, into `to`, checking the bytes; names the object when it is missing or damaged.
+  Status Fetch(const ArchivedFile& file, rocksdb::FileSystem* to, const std::string& path) const;
 
   Status Delete(const std::string& kind, uint64_t number);
   // Deletes from files/ what no checkpoint and no additions name.

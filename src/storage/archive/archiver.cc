@@ -155,6 +155,7 @@ Status Archiver::Round() {
   if (options_.syncs) HF_CHECK_OK(kv_->Sync());
   Status done = [this]() -> Status {
     if (!open_) HF_CHECK_OK(Open());
+    HF_CHECK_OK(FollowEncryption());
     int64_t age = clock_->NowMillis() - checkpoint_millis_;
     bool due = age >= options_.checkpoint_seconds * 1000 ||
                (log_bytes_ >= kCheckpointLogBytes && age >= kCheckpointPauseMillis);
@@ -215,6 +216,17 @@ Status Archiver::Open() {
   return Ok{};
 }
 
+Status Archiver::FollowEncryption() {
+  bool encrypts = options_.encrypts && options_.encrypts();
+  if (encrypts == encrypts_) return Ok{};
+  if (segment_ != nullptr) {
+    HF_CHECK_OK(segment_->Close(position_.load(), covered_millis_.load()));
+    segment_.reset();
+  }
+  encrypts_ = encrypts;
+  return Ok{};
+}
+
 // Finds where the log ends, which is no further than where we know it to be durable: a frame whose sync
 // failed can be read and is written again, into the next segment. False when there is no checkpoint to which
 // the log could be applied.
@@ -259,11 +271,13 @@ Status Archiver::TakeCheckpoint(Chain chain) {
   checkpoint.segment = segment_->number();
   uint64_t bytes = 0;
   Status shipped = ShipFiles(
-      held, options_.store, known_, &archive_, [this] { return Meanwhile(); }, &checkpoint, &bytes);
+      held, options_.store, known_, encrypts_ ? kSealed : "", &archive_, [this] { return Meanwhile(); },
+      &checkpoint, &bytes);
   Status let_go = LetGo(options_.store, kHeldAs);
   HF_CHECK_OK(shipped);
   HF_CHECK_OK(let_go);
   HF_CHECK_OK(archive_.WriteCheckpoint(checkpoint));
+  HF_CHECK_OK(archive_.WriteMark(kv_->identity()));
   shipped_bytes_.fetch_add(bytes);
   checkpoints_.fetch_add(1);
   ++next_checkpoint_;
@@ -343,6 +357,7 @@ Status Archiver::ShipAdditions() {
     if (!path.starts_with(kAdditionsIn)) continue;
     std::string source = options_.store.directory + "/" + path;
     auto object = ObjectOf(options_.store.file_system.get(), path, source);
+    if (object && encrypts_) object->insert(0, kSealed);
     if (!object || known_.contains(*object)) continue;  // it may have been deleted by now
     seen.insert(*object);
     if (!seen_beside_.contains(*object)) continue;  // one that is being written will look different soon

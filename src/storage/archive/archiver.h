@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -32,6 +33,8 @@ struct ArchiverOptions {
   bool syncs = false;
   int64_t checkpoint_seconds = 24 * 3600;
   uint64_t kept_log_bytes = uint64_t{4} << 30;
+  // Whether new files of the archive are encrypted; once they are they stay so. Empty: never.
+  std::function<bool()> encrypts;
 };
 
 struct ArchiverStats {
@@ -68,6 +71,8 @@ class Archiver {
   // The rest belongs to the thread.
   Status Round();
   Status Open();
+  // Begins anew what would go on in plain text after encryption was switched on.
+  Status FollowEncryption();
   Result<bool> FindEnd(const std::vector<uint64_t>& segments);
   Status TakeCheckpoint(Chain chain);
   // Between two pieces of a checkpoint.
@@ -88,6 +93,7 @@ class Archiver {
   std::unique_ptr<SegmentWriter> segment_;  // null: the next frame begins one
   bool open_ = false;                       // what follows is known
   bool has_position_ = false;               // position_ is known to be durable
+  bool encrypts_ = false;                   // options_.encrypts when the round began
   uint64_t next_checkpoint_ = 1;
   uint64_t next_segment_ = 1;
   uint64_t next_additions_ = 1;

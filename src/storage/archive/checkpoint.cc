@@ -8,11 +8,10 @@ namespace {
 
 using rocksdb::IOStatus;
 
-// In the directory of the store, so that links work.
-constexpr std::string_view kHeld = "shipping-";
 constexpr std::string_view kBeside = ".beside";
-constexpr std::string_view kUnfinished = ".tmp";  // RocksDB's own
-constexpr std::string_view kOldLogs = "archive";  // likewise
+constexpr std::string_view kUnfinished = ".tmp";       // RocksDB's own
+constexpr std::string_view kOldLogs = "archive";       // likewise
+constexpr std::string_view kBeingSealed = ".sealing";  // the encrypted copy takes the file's place, or goes
 
 std::string In(const StorePlace& store, std::string_view name) {
   return store.directory + "/" + std::string(name);
@@ -26,6 +25,7 @@ bool IsDirectory(rocksdb::FileSystem* file_system, const std::string& path) {
 Status AddFilesIn(const StorePlace& store, const std::string& directory, std::vector<std::string>* paths) {
   HF_TRY(std::vector<std::string> names, NamesIn(store.file_system.get(), In(store, directory)));
   for (const std::string& name : names) {
+    if (name.ends_with(kBeingSealed)) continue;
     std::string path = directory + "/" + name;
     if (IsDirectory(store.file_system.get(), In(store, path)))
       HF_CHECK_OK(AddFilesIn(store, path, paths));
@@ -68,7 +68,7 @@ Result<std::vector<std::string>> FilesBeside(const StorePlace& store) {
   HF_TRY(std::vector<std::string> names, NamesIn(store.file_system.get(), store.directory));
   std::vector<std::string> paths;
   for (const std::string& name : names) {
-    bool ours = name != kOldLogs && !name.starts_with(kHeld) && name != "lost+found";
+    bool ours = name != kOldLogs && !name.starts_with(kHeldPrefix) && name != "lost+found";
     if (ours && IsDirectory(store.file_system.get(), In(store, name)))
       HF_CHECK_OK(AddFilesIn(store, name, &paths));
   }
@@ -76,7 +76,7 @@ Result<std::vector<std::string>> FilesBeside(const StorePlace& store) {
 }
 
 Status LetGo(const StorePlace& store, const std::string& name) {
-  std::string held = In(store, kHeld) + name;
+  std::string held = In(store, kHeldPrefix) + name;
   for (std::string_view suffix : {std::string_view(), kBeside, kUnfinished})
     HF_CHECK_OK(DeleteDirectory(store.file_system.get(), held + std::string(suffix)));
   return Ok{};
@@ -85,7 +85,7 @@ Status LetGo(const StorePlace& store, const std::string& name) {
 Status LetGo(const StorePlace& store) {
   HF_TRY(std::vector<std::string> names, NamesIn(store.file_system.get(), store.directory));
   for (const std::string& name : names) {
-    if (name.starts_with(kHeld)) HF_CHECK_OK(DeleteDirectory(store.file_system.get(), In(store, name)));
+    if (name.starts_with(kHeldPrefix)) HF_CHECK_OK(DeleteDirectory(store.file_system.get(), In(store, name)));
   }
   return Ok{};
 }
@@ -93,7 +93,7 @@ Status LetGo(const StorePlace& store) {
 Result<HeldState> HoldState(Kv* kv, const StorePlace& store, const std::string& name,
                             const base::Clock& clock) {
   HF_CHECK_OK(LetGo(store, name));
-  std::string own = In(store, kHeld) + name;
+  std::string own = In(store, kHeldPrefix) + name;
   std::string others = own + std::string(kBeside);
   HeldState held;
   HF_CHECK_OK(kv->Sync());
@@ -126,14 +126,16 @@ Result<std::string> ObjectOf(rocksdb::FileSystem* file_system, const std::string
   return object;
 }
 
-Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known, Archive* archive,
-                 const Between& between, ArchivedCheckpoint* checkpoint, uint64_t* bytes) {
+Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known,
+                 std::string_view prefix, Archive* archive, const Between& between,
+                 ArchivedCheckpoint* checkpoint, uint64_t* bytes) {
   for (const HeldState::File& file : held.files) {
     // Tables never change and never share a number; of what stands beside, a change shows.
     std::string object = std::to_string(checkpoint->number) + "-" + file.path;
-    if (file.path.ends_with(".sst")) object = file.path;
+    if (file.path.ends_with(".sst")) object = std::string(prefix) + file.path;
     if (file.path.find('/') != std::string::npos) {
       HF_TRY(object, ObjectOf(store.file_system.get(), file.path, file.source));
+      object.insert(0, prefix);
     }
     ArchivedFile shipped;
     if (auto there = known.find(object); there != known.end()) {
@@ -153,17 +155,20 @@ Result<uint64_t> BackUp(Kv* kv, const StorePlace& store, const FileSystemPtr& fi
     return ValidationError(directory + " is there already; name a new directory");
   std::string partial = directory + ".partial";
   HF_CHECK_OK(DeleteDirectory(file_system.get(), partial));
-  HF_TRY(HeldState held, HoldState(kv, store, "backup", clock));
   uint64_t bytes = 0;
-  {
+  auto ship = [&]() -> Status {
+    HF_TRY(HeldState held, HoldState(kv, store, "backup", clock));
     Archive archive(file_system, partial);
     HF_CHECK_OK(archive.OpenForWriting("backup of " + kv->identity()));
     ArchivedCheckpoint checkpoint = held.checkpoint;
     checkpoint.number = 1;
-    HF_CHECK_OK(ShipFiles(held, store, {}, &archive, {}, &checkpoint, &bytes));
-    HF_CHECK_OK(archive.WriteCheckpoint(checkpoint));
-  }
-  HF_CHECK_OK(LetGo(store, "backup"));
+    HF_CHECK_OK(ShipFiles(held, store, {}, "", &archive, {}, &checkpoint, &bytes));
+    return archive.WriteCheckpoint(checkpoint);
+  };
+  Status shipped = ship();
+  Status let_go = LetGo(store, "backup");  // in any case: what is held may be in plain text
+  HF_CHECK_OK(shipped);
+  HF_CHECK_OK(let_go);
   IOStatus status = file_system->RenameFile(partial, directory, {}, nullptr);
   if (!status.ok()) return IoError(directory, status);
   size_t slash = directory.rfind('/');

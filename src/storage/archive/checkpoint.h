@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -34,11 +35,19 @@ Status LetGo(const StorePlace& store, const std::string& name);
 // All of them: what a crash left takes up space. Requires: none is in use.
 Status LetGo(const StorePlace& store);
 
+// Where states are held: in directories of the store, so that links work, whose names begin so.
+inline constexpr std::string_view kHeldPrefix = "shipping-";
+// Begins the names of objects that are encrypted: those of the same files from before do not serve in their
+// place.
+inline constexpr std::string_view kSealed = "sealed-";
+
 // Copies the files of `held`, except those that are among `known` objects already, into `*checkpoint`, whose
-// number is set. Its list is not written yet.
+// number is set. Its list is not written yet. `prefix` begins the names of objects that later checkpoints can
+// name, too.
 using KnownObjects = std::map<std::string, ArchivedFile>;
-Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known, Archive* archive,
-                 const Between& between, ArchivedCheckpoint* checkpoint, uint64_t* bytes);
+Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known,
+                 std::string_view prefix, Archive* archive, const Between& between,
+                 ArchivedCheckpoint* checkpoint, uint64_t* bytes);
 
 // Paths of the files in the directories beside the store's own files, such as vectors/.
 Result<std::vector<std::string>> FilesBeside(const StorePlace& store);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <set>
 
 #include "storage/archive/archive_log.h"
 #include "storage/rocksdb/rocksdb_kv.h"
@@ -213,12 +214,20 @@ Result<Restored> RestoreFiles(const Archive& archive, int64_t at_second, const S
   }
   tell("copying " + std::to_string(files.size()) + " files of the checkpoint of " +
        SecondText(checkpoint.time_millis));
+  std::set<std::string> directories;  // of the store, in which a name is new
   for (const auto& [path, file] : files) {
     if (!StaysInside(path))
       return Error(ErrorCode::kCorruption, archive.directory() + " names a file outside of a store: " + path);
     HF_CHECK_OK(MakeDirectories(target, path));
-    HF_CHECK_OK(archive.Fetch(file, target.directory + "/" + path));
+    // Through the new store's file system: it is encrypted when the store is.
+    HF_CHECK_OK(archive.Fetch(file, target.file_system.get(), target.directory + "/" + path));
+    for (size_t slash = path.rfind('/'); slash != std::string::npos && slash != 0;
+         slash = path.rfind('/', slash - 1))
+      directories.insert(path.substr(0, slash));
   }
+  // RocksDB syncs the names in its own directory only.
+  for (const std::string& directory : directories)
+    HF_CHECK_OK(SyncDirectory(target.file_system.get(), target.directory + "/" + directory));
 
   Restored restored{files.size(), 0, checkpoint.time_millis};
   RocksDbOptions options;

@@ -205,7 +205,10 @@ class EncryptedFileSystem::WritableFile final : public rocksdb::FSWritableFile {
     base::MutexLock lock(&mu_);
     if (!broken_.ok()) return broken_;
     IOStatus status = AppendThrough(target_.get(), stream_.get(), position_, data, &scratch_, options, debug);
-    if (status.ok()) position_ += data.size();
+    if (status.ok())
+      position_ += data.size();
+    else if (stream_ != nullptr)
+      broken_ = status;  // some of it may be there: the same positions must not be encrypted once more
     return status;
   }
   IOStatus Truncate(uint64_t size, const IOOptions& options, IODebugContext* debug) override {
@@ -462,7 +465,6 @@ bool EncryptedFileSystem::encrypting() const {
 }
 
 void EncryptedFileSystem::Disturb(const std::string& path) {
-  base::MutexLock lock(&mu_);
   if (rewriting_ == Normal(path)) disturbed_ = true;
 }
 
@@ -527,9 +529,9 @@ IOStatus EncryptedFileSystem::NewWritableFile(const std::string& path, const Fil
                                               IODebugContext* debug) {
   std::string normal = Normal(path);
   KeysPtr keys;  // null: a plain file
-  Disturb(path);
   {
     base::MutexLock lock(&mu_);
+    Disturb(path);
     if (encrypting()) keys = this->keys();
     writing_[normal] = {nullptr, keys == nullptr ? 0 : keys->current};
   }
@@ -560,6 +562,7 @@ IOStatus EncryptedFileSystem::ReopenWritableFile(const std::string& path, const 
                                                  std::unique_ptr<rocksdb::FSWritableFile>* file,
                                                  IODebugContext* debug) {
   if (!target()->FileExists(path, {}, debug).ok()) return NewWritableFile(path, options, file, debug);
+  base::MutexLock lock(&mu_);  // a rewrite has not replaced the file yet, or sees that it must not
   Disturb(path);
   std::shared_ptr<const Source> source;
   IOStatus status = OpenSource(path, options, debug, &source);
@@ -580,14 +583,14 @@ IOStatus EncryptedFileSystem::NewRandomRWFile(const std::string& path, const Fil
                                               IODebugContext* debug) {
   std::string normal = Normal(path);
   std::shared_ptr<const Source> source;
-  Disturb(path);
-  IOStatus status = OpenSource(path, options, debug, &source);
-  if (!status.ok()) return status;
   uint64_t size = 0;
-  if (status = target()->GetFileSize(path, {}, &size, debug); !status.ok()) return status;
-  if (status = target()->NewRandomRWFile(path, options, file, debug); !status.ok()) return status;
+  IOStatus status;
   {
-    base::MutexLock lock(&mu_);
+    base::MutexLock lock(&mu_);  // as above
+    Disturb(path);
+    if (status = OpenSource(path, options, debug, &source); !status.ok()) return status;
+    if (status = target()->GetFileSize(path, {}, &size, debug); !status.ok()) return status;
+    if (status = target()->NewRandomRWFile(path, options, file, debug); !status.ok()) return status;
     writing_[normal] = {nullptr, source->header().version};
   }
   if (source->header().stream == nullptr) {
@@ -622,12 +625,15 @@ IOStatus EncryptedFileSystem::GetChildrenFileAttributes(const std::string& direc
 
 IOStatus EncryptedFileSystem::DeleteFile(const std::string& path, const IOOptions& options,
                                          IODebugContext* debug) {
+  // Until it is done: a rewrite that ended in between would bring the old file back.
+  base::MutexLock lock(&mu_);
   Disturb(path);
   return target()->DeleteFile(path, options, debug);
 }
 
 IOStatus EncryptedFileSystem::RenameFile(const std::string& from, const std::string& to,
                                          const IOOptions& options, IODebugContext* debug) {
+  base::MutexLock lock(&mu_);  // as in DeleteFile
   Disturb(from);
   Disturb(to);
   return target()->RenameFile(from, to, options, debug);

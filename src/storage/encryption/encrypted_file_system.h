@@ -132,7 +132,8 @@ class EncryptedFileSystem final : public rocksdb::FileSystemWrapper {
   Status AddFilesToRewrite(const std::string& directory, bool is_store, int version,
                            std::vector<std::string>* files);
   // `path` is about to change: a rewrite of it under way must not bring back what was.
-  void Disturb(const std::string& path);
+  // Held over the change itself.
+  void Disturb(const std::string& path) HF_REQUIRES(mu_);
   void StopWriting(const std::string& path);
 
   // Before a WritableFile's; taken too when what follows changes, so that whoever was faster is in writing_.
