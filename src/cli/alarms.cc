@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <future>
 
-#include "auth/issuer.h"
-#include "base/clock.h"
 #include "cli/token_flags.h"
 #include "json/plain.h"
 #include "model/refusal.h"
@@ -99,23 +96,8 @@ struct AlarmsConfig {
   bool json = false;
 };
 
-// The one that is given, or one for this request, signed by the key beside the data.
-Result<std::string> AdminToken(const AlarmsConfig& config) {
-  if (!config.token.empty()) return config.token;
-  if (const char* given = std::getenv("HOLDFAST_TOKEN")) return std::string(given);
-  std::string key = IssuerKeyPath("", config.data);
-  Result<auth::Issuer> issuer = auth::Issuer::Load(key);
-  if (!issuer)
-    return UsageError(
-        "alarms are for administrators: give --token (or HOLDFAST_TOKEN), or --data, the directory of a "
-        "server whose key signs one (" +
-        issuer.error().message() + ")");
-  int64_t now = base::SystemClock().NowSeconds();
-  return issuer->MakeToken({"holdfast alarms", "admin", {}, now, now + 60});
-}
-
 Result<Item> AskServer(const AlarmsConfig& config) {
-  HF_TRY(std::string token, AdminToken(config));
+  HF_TRY(std::string token, AdminToken({config.token, config.data, "holdfast alarms"}));
   std::string url = config.endpoint;
   while (url.ends_with('/')) url.pop_back();
   url += "/v1/alarms";

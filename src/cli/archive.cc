@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <future>
 
-#include "auth/issuer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cli/token_flags.h"
@@ -14,7 +13,6 @@
 #include "json/plain.h"
 #include "model/instant.h"
 #include "storage/encryption/vault.h"
-#include "store/credentials.h"
 #include "store/http_client.h"
 
 namespace holdfast::cli {
@@ -57,22 +55,8 @@ void AddKeyFile(CLI::App* command, std::string* key_file, const std::string& wha
 
 // --- backup ---
 
-// The one given, or one made with the key beside the data, which whoever may read it could make as well.
-Result<std::string> AdminToken(const BackupConfig& config) {
-  if (!config.token.empty()) return config.token;
-  if (std::string token = store::ProcessEnvironment("HOLDFAST_TOKEN"); !token.empty()) return token;
-  std::string path = IssuerKeyPath({}, config.data);
-  if (!fs::exists(path))
-    return UsageError(
-        "a server is asked with the token of an administrator: give one by --token or "
-        "HOLDFAST_TOKEN, or name the server's directory by --data, where its key is");
-  HF_TRY(auth::Issuer issuer, auth::Issuer::Load(path));
-  int64_t now = base::SystemClock().NowSeconds();
-  return issuer.MakeToken({"backup", "admin", {}, now, now + 300});
-}
-
 Result<uint64_t> AskServer(const BackupConfig& config, const std::string& to) {
-  HF_TRY(std::string token, AdminToken(config));
+  HF_TRY(std::string token, AdminToken({config.token, config.data, "holdfast backup"}));
   std::string url = config.endpoint;
   while (url.ends_with('/')) url.pop_back();
   Node body = Node::Map().Set("to", to);

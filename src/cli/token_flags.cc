@@ -8,6 +8,8 @@
 
 #include "auth/issuer.h"
 #include "base/clock.h"
+#include "cli/output.h"
+#include "store/credentials.h"
 #include "store/http_client.h"
 
 namespace holdfast::cli {
@@ -108,6 +110,22 @@ Result<std::vector<auth::TrustedIssuer>> TrustedIssuers(const TokenFlags& flags)
 std::string IssuerKeyPath(const std::string& given, const std::string& directory) {
   if (!given.empty()) return given == "none" ? "" : given;
   return directory.empty() ? "" : (std::filesystem::path(directory) / auth::kIssuerKeyFile).string();
+}
+
+Result<std::string> AdminToken(const AdminTokenFrom& from) {
+  constexpr int64_t kSeconds = 300;
+  if (!from.given.empty()) return from.given;
+  if (std::string token = store::ProcessEnvironment("HOLDFAST_TOKEN"); !token.empty()) return token;
+  Result<auth::Issuer> issuer = auth::Issuer::Load(IssuerKeyPath({}, from.data));
+  if (!issuer) {
+    return UsageError(
+        "a server is asked with the token of an administrator: give one by --token or HOLDFAST_TOKEN, or "
+        "name the "
+        "directory of its store by --data, where the key is that signs one (" +
+        issuer.error().message() + ")");
+  }
+  int64_t now = base::SystemClock().NowSeconds();
+  return issuer->MakeToken({from.subject, "admin", {}, now, now + kSeconds});
 }
 
 Result<std::unique_ptr<auth::TokenVerifier>> OpenTokens(const TokenFlags& flags, const std::string& directory,

@@ -33,6 +33,15 @@ Result<std::vector<auth::TrustedIssuer>> TrustedIssuers(const TokenFlags& flags)
 // The key of the development issuer: `given`, or the one in the directory of a store. Empty: there is none.
 std::string IssuerKeyPath(const std::string& given, const std::string& directory);
 
+// To ask a server as an administrator: the token that is given, or HOLDFAST_TOKEN's, or one for some minutes
+// that the key beside the data signs, as whoever may read that could do as well.
+struct AdminTokenFrom {
+  std::string given;
+  std::string data;     // directory of the server's store
+  std::string subject;  // of a token that is made
+};
+Result<std::string> AdminToken(const AdminTokenFrom& from);
+
 // Never null. `directory` is empty for a store in memory. With `make_key` the development issuer's key is
 // made.
 Result<std::unique_ptr<auth::TokenVerifier>> OpenTokens(const TokenFlags& flags, const std::string& directory,
