@@ -270,6 +270,7 @@ CLASSES = (
         "null",
         operation="DeleteTable",
     ),
+    Class("both: WarmThroughput in descriptions of tables", "WarmThroughput", theirs="null", operation="Table"),
     Class("both: size of index keys", ours="allowed size limits|exceeded the size limit", theirs="200"),
     Class(
         "both: attributes of an index scan",
