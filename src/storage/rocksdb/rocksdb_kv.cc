@@ -404,7 +404,6 @@ rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions&
   table.pin_l0_filter_and_index_blocks_in_cache = true;
 
   rocksdb::ColumnFamilyOptions options;
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   bool bulky = space == Space::kItems || space == Space::kIndexes || space == Space::kChanges;
   options.write_buffer_size = bulky ? asked.write_buffer_bytes : asked.write_buffer_bytes / 8;
   options.max_write_buffer_number = 4;
@@ -416,6 +415,16 @@ rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions&
   // A lookup of a key that is not in the write buffer, the usual case, skips its skip list.
   options.memtable_whole_key_filtering = true;
   options.memtable_prefix_bloom_size_ratio = 0.02;
+  if (space == Space::kChanges) {
+    // Records are written once and read in ranges: nobody looks for one, so filters and hashes cost and serve
+    // nobody.
+    table.filter_policy.reset();
+    table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinarySearch;
+    table.block_size = 32 << 10;
+    options.memtable_whole_key_filtering = false;
+    options.memtable_prefix_bloom_size_ratio = 0;
+  }
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
 
