@@ -47,8 +47,8 @@ struct Options {
   // background. A table with an SSESpecification does the same. Needs `key_file`.
   bool encrypt = false;
 
-  // Where to ship checkpoints and the log as they are written, so that the store can be made anew as it was at
-  // any second (docs/archive.md). On another disk, best on another machine's. Empty: nowhere.
+  // Where to ship checkpoints and the log as they are written, so that the store can be made anew as it was
+  // at any second (docs/archive.md). On another disk, best on another machine's. Empty: nowhere.
   std::string archive_directory;
   int64_t archive_days = 35;  // for how long every second is kept
 

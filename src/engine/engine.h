@@ -34,7 +34,7 @@ class FileSystem;
 namespace holdfast::storage {
 class Archiver;
 class Vault;
-}
+}  // namespace holdfast::storage
 
 namespace holdfast::engine {
 

@@ -1,5 +1,5 @@
-// Any text as a template: refused with the place of what is wrong, or read; what was read is written, and reads as
-// the same again.
+// Any text as a template: refused with the place of what is wrong, or read; what was read is written, and
+// reads as the same again.
 #include "model/cloudformation/template.h"
 
 #include "model/cloudformation/write.h"
@@ -26,7 +26,8 @@ FUZZ(bytes) {
     HF_ASSERT(read.error().message().starts_with("t:"));
     return;
   }
-  for (const cloudformation::TableResource& table : read->tables) HF_ASSERT(!table.properties.table_name->empty());
+  for (const cloudformation::TableResource& table : read->tables)
+    HF_ASSERT(!table.properties.table_name->empty());
   if (read->tables.empty()) return;
   std::string text = Written(*read);
   auto again = cloudformation::ReadTemplate(text, "t", {});

@@ -527,11 +527,10 @@ struct TableDescription {
         Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
         Field("VectorIndexes", &S::vector_indexes), Field("StreamSpecification", &S::stream_specification),
         Field("LatestStreamLabel", &S::latest_stream_label), Field("LatestStreamArn", &S::latest_stream_arn),
-        Field("TableClassSummary", &S::table_class_summary),
-        Field("RestoreSummary", &S::restore_summary),
+        Field("TableClassSummary", &S::table_class_summary), Field("RestoreSummary", &S::restore_summary),
         Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
-        Field("SSEDescription", &S::sse_description),
-        Field("OnDemandThroughput", &S::on_demand_throughput), Field("WarmThroughput", &S::warm_throughput));
+        Field("SSEDescription", &S::sse_description), Field("OnDemandThroughput", &S::on_demand_throughput),
+        Field("WarmThroughput", &S::warm_throughput));
   }
 };
 

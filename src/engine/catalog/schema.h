@@ -129,7 +129,7 @@ struct TableSchema {
   int64_t ttl_changed_millis = 0;
 
   std::optional<RestoredFrom> restored_from;
-  int64_t recovery_days = 0;  // how far back the table can be restored to any second; 0: not at all
+  int64_t recovery_days = 0;          // how far back the table can be restored to any second; 0: not at all
   std::vector<StreamSchema> streams;  // oldest first
 
   const IndexSchema* FindIndex(std::string_view index_name) const;

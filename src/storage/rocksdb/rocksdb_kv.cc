@@ -299,7 +299,8 @@ class RocksDbKv final : public Kv {
     std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
     all.push_back(default_handle_);
     HF_CHECK_OK(ToStatus(db_->Flush({}, all)));
-    // Logs from before the start that nobody needs go when RocksDB looks at all files, which this makes it do.
+    // Logs from before the start that nobody needs go when RocksDB looks at all files, which this makes it
+    // do.
     HF_CHECK_OK(ToStatus(db_->DisableFileDeletions()));
     return ToStatus(db_->EnableFileDeletions(/*force=*/false));
   }
