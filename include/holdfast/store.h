@@ -32,19 +32,27 @@
 
 namespace holdfast {
 
-#define HF_STORE_OPERATIONS(X)                                                                           \
-  X(PutItem)                                                                                             \
-  X(GetItem)                                                                                             \
-  X(UpdateItem)                                                                                          \
-  X(DeleteItem)                                                                                          \
-  X(Query)                                                                                               \
-  X(Scan)                                                                                                \
-  X(SearchVectors)                                                                                       \
-  X(BatchGetItem)                                                                                        \
-  X(BatchWriteItem)                                                                                      \
-  X(TransactGetItems) X(TransactWriteItems) X(CreateTable) X(DescribeTable) X(ListTables) X(UpdateTable) \
-      X(DeleteTable) X(UpdateTimeToLive) X(DescribeTimeToLive) X(TagResource) X(UntagResource)           \
-          X(ListTagsOfResource) X(UpdateContinuousBackups) X(DescribeContinuousBackups)
+#define HF_STORE_OPERATIONS(X) \
+  X(PutItem)                   \
+  X(GetItem)                   \
+  X(UpdateItem)                \
+  X(DeleteItem)                \
+  X(Query)                     \
+  X(Scan)                      \
+  X(SearchVectors)             \
+  X(BatchGetItem)              \
+  X(BatchWriteItem)            \
+  X(TransactGetItems)          \
+  X(TransactWriteItems)        \
+  X(CreateTable)               \
+  X(DescribeTable)             \
+  X(ListTables)                \
+  X(UpdateTable)               \
+  X(DeleteTable)               \
+  X(UpdateTimeToLive)          \
+  X(DescribeTimeToLive)        \
+  X(TagResource)               \
+  X(UntagResource) X(ListTagsOfResource) X(UpdateContinuousBackups) X(DescribeContinuousBackups)
 
 template <class Request>
 struct ResponseTo;
