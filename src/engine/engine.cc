@@ -160,7 +160,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     // Whoever is answered before the sync is promised at least that a crash of the process takes nothing.
     rocksdb.buffer_log = options.options.durability != Durability::kInterval;
     HF_TRY(engine->kv_, storage::OpenRocksDbKv(rocksdb, *engine->log_));
-    if (claimed.is_new) HF_CHECK_OK(MarkStoreDirectory(directory));
+    if (claimed.is_new || claimed.is_old) HF_CHECK_OK(MarkStoreDirectory(directory));
     HF_CHECK_OK(storage::LetGo({engine->file_system_, directory}));
   }
   if (!archive.empty()) {
@@ -253,6 +253,7 @@ Status Engine::Load() {
   HF_CHECK_OK(SaveMeta(batch.get()));
   SaveTallies(/*clean=*/false, batch.get());
   DeleteUnneededChanges(batch.get());
+  for (ObjectId id : TablesWithLogs()) HF_CHECK_OK(ChangeLog::BringForward(id, kv_.get()));
   for (const TablePtr& table : catalog_.All()) FollowStreams(*table->schema());
   for (const SchemaPtr& gone : catalog_.Dropped()) FollowStreams(*gone);
   HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
@@ -261,16 +262,20 @@ Status Engine::Load() {
   return vector_keeper_->Load();
 }
 
+std::vector<ObjectId> Engine::TablesWithLogs() const {
+  std::vector<ObjectId> ids;
+  for (const TablePtr& table : catalog_.All()) {
+    if (table->schema()->log_survives()) ids.push_back(table->schema()->id);
+  }
+  for (const SchemaPtr& schema : catalog_.Dropped()) ids.push_back(schema->id);
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
 // Watches do not outlive a run; what the schemas ask for does.
 void Engine::DeleteUnneededChanges(storage::Batch* batch) {
-  std::vector<ObjectId> needed;
-  for (const TablePtr& table : catalog_.All()) {
-    if (table->schema()->log_survives()) needed.push_back(table->schema()->id);
-  }
-  for (const SchemaPtr& schema : catalog_.Dropped()) needed.push_back(schema->id);
-  std::sort(needed.begin(), needed.end());
   std::string from(1, '\0');
-  for (ObjectId id : needed) {
+  for (ObjectId id : TablesWithLogs()) {
     storage::Range kept = ObjectRange(id);
     if (from < kept.lower) batch->DeleteRange(storage::Space::kChanges, {from, kept.lower});
     from = kept.upper;

@@ -172,6 +172,8 @@ class Engine {
   void SaveTallies(bool clean, storage::Batch* batch) HF_REQUIRES(ddl_mu_);
   // Returns whether the last run ended cleanly, so that the figures are exact.
   Result<bool> LoadTallies();
+  // Those whose records of changes outlive a run.
+  std::vector<ObjectId> TablesWithLogs() const;
   void DeleteUnneededChanges(storage::Batch* batch);
   // Has the change log keep what the table's streams need.
   void FollowStreams(const TableSchema& schema);

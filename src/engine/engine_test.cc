@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/limits.h"
@@ -506,6 +507,28 @@ TEST_P(EngineTest, ShardsDivideTheLogAndTimesAreFound) {
   }
 }
 
+// Who reads one shard of a busy table is not kept waiting by the others' records: it is told how far it got.
+TEST_P(EngineTest, AVisitOfAShardPassesBoundedlyManyOfOthers) {
+  TablePtr table = CreateTable("t");
+  ASSERT_TRUE(SetStream(table, StreamViewType::kKeysOnly));
+  for (int i = 0; i < 40; ++i) Put(table, {{"pk", std::to_string(i)}});
+  for (int shard = 0; shard < ChangeLog::kShards; ++shard) {
+    size_t found = 0, visits = 0;
+    ChangePosition at{0, 0};
+    for (ChangePosition before{1, 0}; at != before; ++visits) {
+      before = at;
+      ChangeRange range{.after = at, .shard = shard, .passed_max = 3};
+      auto count = [&](const ChangeRecord&) { return ++found > 0; };
+      at = engine_->change_log().Visit(table->schema()->id, range, count).value();
+    }
+    size_t all = 0;
+    ASSERT_TRUE(engine_->change_log().Visit(table->schema()->id, {.after = {0, 0}, .shard = shard},
+                                            [&](const ChangeRecord&) { return ++all > 0; }));
+    EXPECT_EQ(found, all) << shard;
+    EXPECT_GT(visits, (40 - all) / 3) << shard;
+  }
+}
+
 TEST_P(EngineTest, ADroppedTableLeavesItsStreamForADay) {
   TablePtr table = CreateTable("t"), plain = CreateTable("plain");
   ASSERT_TRUE(SetStream(table, StreamViewType::kNewImage));
@@ -587,6 +610,50 @@ TEST_P(EngineOnDisk, StreamsGoOnAfterReopening) {
   Put(table, {{"pk", "a"}, {"n", 1}});
   EXPECT_EQ(LogOf(table), "insert a ->1; modify a 1>2; ");
   EXPECT_EQ(LogOf(table, {.after = {last}}), "modify a 1>2; ");
+}
+
+// Format 1 kept the log shard by shard, and both images of a change whole.
+TEST_P(EngineOnDisk, AStoreOfFormat1IsBroughtForward) {
+  TablePtr table = CreateTable("t"), next = CreateTable("u");
+  ASSERT_TRUE(SetStream(table, StreamViewType::kNewAndOldImages));
+  ASSERT_TRUE(SetStream(next, StreamViewType::kNewAndOldImages));
+  for (int i = 0; i < 20; ++i) Put(table, {{"pk", std::to_string(i)}});
+  for (int i = 0; i < 20; ++i) Put(table, {{"pk", std::to_string(i)}, {"n", i}});
+  Put(next, {{"pk", "a"}});
+  std::string log = LogOf(table);
+
+  ObjectId id = table->schema()->id;
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  std::string first;
+  base::AppendBigEndian(&first, id, 4);
+  batch->DeleteRange(storage::Space::kChanges, {first, first + '\xff'});
+  ASSERT_TRUE(engine_->change_log().Visit(id, {.after = {0, 0}}, [&](const ChangeRecord& record) {
+    std::string key = first, bytes(1, static_cast<char>(record.kind));
+    key.push_back(
+        static_cast<char>(static_cast<uint8_t>(KeyOf(table, record.now->Get("pk")->AsText())[4]) >> 6));
+    base::AppendBigEndian(&key, record.commit_number, 8);
+    base::AppendBigEndian(&key, record.ordinal, 4);
+    std::string_view old = record.old ? record.old->flat() : "";
+    base::AppendVarint(&bytes, static_cast<uint64_t>(record.time_millis));
+    base::AppendVarint(&bytes, old.size());
+    bytes.append(old).append(record.now->flat());
+    batch->Put(storage::Space::kChanges, key, bytes);
+    return true;
+  }));
+  ASSERT_TRUE(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+  EXPECT_EQ(LogOf(table), "");
+  table.reset(), next.reset();
+  engine_.reset();
+  std::ofstream(directory_ + "/FORMAT") << "holdfast store, format 1\n";
+
+  for (int start = 0; start < 2; ++start) {
+    Open();
+    EXPECT_EQ(LogOf(engine_->catalog().Find("t")), log);
+    EXPECT_EQ(LogOf(engine_->catalog().Find("u")), "insert a ->1; ");
+    std::string format;
+    std::getline(std::ifstream(directory_ + "/FORMAT"), format);
+    EXPECT_EQ(format, "holdfast store, format 2");
+  }
 }
 
 // Reads show only what a power cut could not take back (I-2).

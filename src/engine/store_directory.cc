@@ -45,7 +45,8 @@ Result<int> Lock(const fs::path& lock_file, const std::string& directory) {
   return fd;
 }
 
-Status CheckFormat(const fs::path& format_file, const std::string& directory) {
+// Returns whether it is an earlier one.
+Result<bool> CheckFormat(const fs::path& format_file, const std::string& directory) {
   std::ifstream in(format_file);
   std::string line;
   std::getline(in, line);
@@ -60,7 +61,7 @@ Status CheckFormat(const fs::path& format_file, const std::string& directory) {
                                               std::to_string(kFormatVersion) + ")");
   }
   if (version < 1) return Error(ErrorCode::kCorruption, format_file.string() + " names no known format");
-  return Ok{};
+  return version < kFormatVersion;
 }
 
 // Empty, or with what a creation that was cut short leaves before CURRENT names its first state.
@@ -94,7 +95,9 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
     usable = Error(ErrorCode::kCorruption, "a restore into " + directory +
                                                " was cut short; run `holdfast restore` again, or delete it");
   } else if (!claimed.is_new) {
-    usable = CheckFormat(path / kFormatFile, directory);
+    Result<bool> is_old = CheckFormat(path / kFormatFile, directory);
+    if (is_old) claimed.is_old = *is_old;
+    if (!is_old) usable = is_old.error();
   } else if (!create) {
     usable = Error(ErrorCode::kIo, "there is no store at " + directory);
   } else if (!HoldsNoData(path) && !fs::exists(path / "CURRENT", failed)) {

@@ -74,20 +74,24 @@ Result<GetRecordsResponse> Perform(Context& context, const GetRecordsRequest& re
   iterator.after = std::max(iterator.after, ChangePosition{ref.stream.after, UINT32_MAX});
   ChangePosition next = iterator.after;
   bool is_full = false;
-  HF_TRY(ChangePosition end,
-         engine->change_log().Visit(
-             ref.table->id, {.after = iterator.after, .up_to = ref.stream.until, .shard = iterator.shard},
-             [&](ChangeRecord change) {
-               ChangePosition at{change.commit_number, change.ordinal};
-               Record record = ToRecord(ref, engine->options().region, std::move(change));
-               bytes += record.dynamodb.size_bytes;
-               is_full = !response.records.empty() && bytes > static_cast<int64_t>(limits::kPageBytesMax);
-               if (is_full) return false;
-               response.records.push_back(std::move(record));
-               next = at;
-               is_full = response.records.size() == limit;
-               return !is_full;
-             }));
+  HF_TRY(ChangePosition end, engine->change_log().Visit(
+                                 ref.table->id,
+                                 {.after = iterator.after,
+                                  .up_to = ref.stream.until,
+                                  .shard = iterator.shard,
+                                  .passed_max = limits::kStreamRecordsPassedMax},
+                                 [&](ChangeRecord change) {
+                                   ChangePosition at{change.commit_number, change.ordinal};
+                                   Record record = ToRecord(ref, engine->options().region, std::move(change));
+                                   bytes += record.dynamodb.size_bytes;
+                                   is_full = !response.records.empty() &&
+                                             bytes > static_cast<int64_t>(limits::kPageBytesMax);
+                                   if (is_full) return false;
+                                   response.records.push_back(std::move(record));
+                                   next = at;
+                                   is_full = response.records.size() == limit;
+                                   return !is_full;
+                                 }));
   // Looked at last: what was trimmed meanwhile may be missing among the records.
   HF_TRY(uint64_t trimmed, engine->change_log().TrimmedUpTo(ref.table->id));
   if (iterator.after.commit_number < trimmed) {

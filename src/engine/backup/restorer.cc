@@ -29,9 +29,9 @@ std::string Restorer::Encode(const Job& job) {
                         {"until", job.plan.until},
                         {"before", job.plan.before_millis},
                         {"key", AttributeValue::Binary(job.key)},
-                        {"shard", job.shard},
-                        {"number", job.number},
-                        {"ordinal", job.ordinal},
+                        {"in_log", job.in_log},
+                        {"number", job.at.commit_number},
+                        {"ordinal", job.at.ordinal},
                         {"items", job.items},
                         {"filled", job.filled}})
       .TakeFlat();
@@ -48,9 +48,13 @@ Result<Restorer::Job> Restorer::Decode(std::string bytes) {
   job.plan.until = record.Unsigned("until");
   job.plan.before_millis = record.Integer("before");
   job.key = record.Text("key");
-  job.shard = static_cast<int>(record.Integer("shard"));
-  job.number = record.Unsigned("number");
-  job.ordinal = static_cast<uint32_t>(record.Integer("ordinal"));
+  job.in_log = record.Flag("in_log");
+  job.at = {record.Unsigned("number"), static_cast<uint32_t>(record.Integer("ordinal"))};
+  if (record.Find("in_log") == nullptr && record.Integer("shard") >= 0) {
+    // Of format 1, which took one shard after the other: all of the log once more ends in the same state.
+    job.in_log = true;
+    job.at = {job.plan.after, UINT32_MAX};
+  }
   job.items = record.Unsigned("items");
   job.filled = record.Flag("filled");
   return job;
@@ -154,11 +158,14 @@ void Restorer::Forget(ObjectId table) {
 }
 
 void Restorer::Note(ObjectId table, const Job& job) {
-  // The segment counts for nine tenths where there is a log, of which nobody knows how long it is.
+  // The segment counts for nine tenths where there is a log.
   double share =
       job.plan.items == 0 ? 0 : static_cast<double>(job.items) / static_cast<double>(job.plan.items);
   share = std::min(share, 1.0) * (job.plan.log_of == 0 ? 1 : 0.9);
-  if (job.shard >= 0) share = 0.9 + 0.025 * job.shard;
+  if (job.in_log && job.plan.until > job.plan.after) {
+    share = 0.9 + 0.1 * static_cast<double>(job.at.commit_number - job.plan.after) /
+                      static_cast<double>(job.plan.until - job.plan.after);
+  }
   std::string name;
   {
     base::MutexLock lock(&mu_);
@@ -207,7 +214,7 @@ void Restorer::Run(const TablePtr& table, Job job) {
 Status Restorer::Fill(const TablePtr& table, Job* job) {
   ObjectId id = table->schema()->id;
   if (!job->filled) {
-    if (job->shard < 0) HF_CHECK_OK(FillFromSegment(table, job));
+    if (!job->in_log) HF_CHECK_OK(FillFromSegment(table, job));
     if (job->plan.log_of != 0 && !thread_.stopping()) HF_CHECK_OK(FillFromLog(table, job));
     if (thread_.stopping()) return Ok{};
     HF_CHECK_OK(MarkFilled(id, job));
@@ -259,31 +266,25 @@ Status Restorer::FillFromLog(const TablePtr& table, Job* job) {
     HF_CHECK_OK(engine_->committer().WaitDurable());
     thread_.Sleep(std::chrono::milliseconds(1));
   }
-  if (job->shard < 0) {
-    job->shard = 0;
-    job->number = plan.after;
-    job->ordinal = UINT32_MAX;
+  if (!job->in_log) {
+    job->in_log = true;
+    job->at = {plan.after, UINT32_MAX};
   }
-  while (job->shard < ChangeLog::kShards) {
-    bool end = false;
-    HF_CHECK_OK(FillFromShard(table, job, &end));
-    if (thread_.stopping()) return Ok{};
+  bool end = false;
+  while (!end && !thread_.stopping()) {
+    HF_CHECK_OK(StepInLog(table, job, &end));
     Note(table->schema()->id, *job);
-    if (!end) continue;
-    ++job->shard;
-    job->number = plan.after;
-    job->ordinal = UINT32_MAX;
   }
   return Ok{};
 }
 
-Status Restorer::FillFromShard(const TablePtr& table, Job* job, bool* end) {
+Status Restorer::StepInLog(const TablePtr& table, Job* job, bool* end) {
   const RestorePlan& plan = job->plan;
   SchemaPtr schema = table->schema();  // its keys are the source's
   // Of each item only the last record in this step counts.
   std::map<std::string, std::string> last;
   size_t records = 0, bytes = 0;
-  ChangeRange range{{job->number, job->ordinal}, plan.until, job->shard};
+  ChangeRange range{.after = job->at, .up_to = plan.until};
   HF_CHECK_OK(engine_->change_log()
                   .Visit(plan.log_of, range,
                          [&](const ChangeRecord& record) {
@@ -298,8 +299,7 @@ Status Restorer::FillFromShard(const TablePtr& table, Job* job, bool* end) {
                            }
                            bytes += key.size() + stored.size();
                            last.insert_or_assign(std::move(key), std::move(stored));
-                           job->number = record.commit_number;
-                           job->ordinal = record.ordinal;
+                           job->at = {record.commit_number, record.ordinal};
                            return ++records < kStepRecords && bytes < kStepBytes;
                          })
                   .transform([](const ChangePosition&) { return Ok{}; }));

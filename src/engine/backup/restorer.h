@@ -17,6 +17,7 @@
 #include "engine/backup/job_thread.h"
 #include "engine/backup/segment.h"
 #include "engine/catalog/catalog.h"
+#include "engine/change/change_log.h"
 
 namespace holdfast::engine {
 
@@ -65,9 +66,8 @@ class Restorer {
   struct Job {
     RestorePlan plan;
     std::string key;      // the last one taken from the segment
-    int shard = -1;       // of the log; -1: still at the segment
-    uint64_t number = 0;  // the last commit taken from that shard, up to this record of it
-    uint32_t ordinal = 0;
+    bool in_log = false;  // the segment is done
+    ChangePosition at;    // the last record taken from the log
     uint64_t items = 0;   // written so far
     bool filled = false;  // all of it: segment and log are needed no more
   };
@@ -87,8 +87,8 @@ class Restorer {
   Status MarkFilled(ObjectId table, Job* job);
   Status FillFromSegment(const TablePtr& table, Job* job);
   Status FillFromLog(const TablePtr& table, Job* job);
-  // Some records of one shard of the log; sets `*end` when there are no more.
-  Status FillFromShard(const TablePtr& table, Job* job, bool* end);
+  // Some records of the log; sets `*end` when there are no more.
+  Status StepInLog(const TablePtr& table, Job* job, bool* end);
   Status Finish(const TablePtr& table);
   // One step, whose progress stands in `job` already.
   Status Write(const TablePtr& table, const Job& job, const std::vector<Entry>& entries, Before before);

@@ -2,33 +2,42 @@
 
 #include <algorithm>
 
+#include "value/difference.h"
+
 namespace holdfast::engine {
 namespace {
 
 constexpr uint8_t kByTtl = 0x10;
 constexpr uint8_t kOldIsPartial = 0x20;
-// Stands where a shard would, of the entry that says how far a table's log was trimmed.
-constexpr uint64_t kTrimmedEntry = 0xff;
+constexpr uint8_t kOldIsDifference = 0x40;
 
-// table id ‖ shard (top 2 bits of the partition hash) ‖ commit number ‖ ordinal
-std::string RecordKey(ObjectId table, int shard, uint64_t commit_number, uint32_t ordinal) {
+// What follows a table's id in a key. Stored on disk: never renumber. Below lie records in the order of
+// format 1.
+enum class Part : uint8_t { kRecords = 0x10, kTrimmed = 0xff };
+
+std::string PartKey(ObjectId table, Part part) {
   std::string key;
   base::AppendBigEndian(&key, table, 4);
-  base::AppendBigEndian(&key, static_cast<uint64_t>(shard), 1);
+  base::AppendBigEndian(&key, static_cast<uint64_t>(part), 1);
+  return key;
+}
+
+// table id ‖ part ‖ commit number ‖ ordinal; of a record also ‖ shard. In the order of commits, so that
+// records are always added at the end: to the write buffer, and to files that are then never rewritten.
+std::string RecordKey(ObjectId table, uint64_t commit_number, uint32_t ordinal) {
+  std::string key = PartKey(table, Part::kRecords);
   base::AppendBigEndian(&key, commit_number, 8);
   base::AppendBigEndian(&key, ordinal, 4);
   return key;
 }
 
-int ShardOf(ByteView item_key) {
-  return static_cast<uint8_t>(item_key[4]) >> 6;
+// The top 2 bits of the partition hash.
+char ShardOf(ByteView item_key) {
+  return static_cast<char>(static_cast<uint8_t>(item_key[4]) >> 6);
 }
 
 std::string TrimmedKey(ObjectId table) {
-  std::string key;
-  base::AppendBigEndian(&key, table, 4);
-  base::AppendBigEndian(&key, kTrimmedEntry, 1);
-  return key;
+  return PartKey(table, Part::kTrimmed);
 }
 
 ChangeRecord::Kind KindOf(const ItemChange& change) {
@@ -36,19 +45,22 @@ ChangeRecord::Kind KindOf(const ItemChange& change) {
   return change.now == nullptr ? ChangeRecord::Kind::kRemove : ChangeRecord::Kind::kModify;
 }
 
-// kind and flags ‖ varint time ‖ varint length of the old item ‖ old item ‖ new item
+// kind and flags ‖ varint time ‖ varint length of what is kept of the old item ‖ that ‖ new item
 std::string EncodeRecord(const ItemChange& change, Images images) {
   ChangeRecord::Kind kind = KindOf(change);
   uint8_t flags = static_cast<uint8_t>(kind) | (change.by_ttl ? kByTtl : 0);
   ByteView old, now;
-  std::string key_attributes;
+  std::string kept;
   if (change.now != nullptr) now = change.now->flat;
-  if (change.old != nullptr && images == Images::kBoth) {
+  if (kind == ChangeRecord::Kind::kModify && images == Images::kBoth) {
+    flags |= kOldIsDifference;
+    value::AppendDifference(change.old->view(), change.now->view(), &kept);
+    old = kept;
+  } else if (change.old != nullptr && images == Images::kBoth) {
     old = change.old->flat;
   } else if (change.old != nullptr) {
     flags |= kOldIsPartial;
-    if (kind == ChangeRecord::Kind::kRemove)
-      old = key_attributes = KeyAttributes(*change.table, change.old->view());
+    if (kind == ChangeRecord::Kind::kRemove) old = kept = KeyAttributes(*change.table, change.old->view());
   }
   std::string bytes;
   bytes.reserve(16 + old.size() + now.size());
@@ -74,6 +86,10 @@ uint64_t CommitNumberIn(ByteView key) {
   return base::ReadBigEndian(key.substr(5), 8);
 }
 
+ChangePosition PositionIn(ByteView key) {
+  return {CommitNumberIn(key), static_cast<uint32_t>(base::ReadBigEndian(key.substr(13), 4))};
+}
+
 Result<int64_t> TimeIn(ByteView bytes) {
   uint64_t time = 0;
   bytes.remove_prefix(std::min<size_t>(1, bytes.size()));
@@ -95,8 +111,9 @@ Result<ByteView> KeyInRecord(ByteView bytes) {
 
 Result<ChangeRecord> DecodeRecord(ByteView key, ByteView bytes) {
   ChangeRecord record;
-  record.commit_number = CommitNumberIn(key);
-  record.ordinal = static_cast<uint32_t>(base::ReadBigEndian(key.substr(13), 4));
+  ChangePosition position = PositionIn(key);
+  record.commit_number = position.commit_number;
+  record.ordinal = position.ordinal;
   uint64_t time = 0, old_size = 0;
   auto flags = bytes.empty() ? uint8_t{0} : static_cast<uint8_t>(bytes[0]);
   bytes.remove_prefix(std::min<size_t>(1, bytes.size()));
@@ -107,18 +124,45 @@ Result<ChangeRecord> DecodeRecord(ByteView key, ByteView bytes) {
   record.by_ttl = (flags & kByTtl) != 0;
   record.time_millis = static_cast<int64_t>(time);
   record.old_is_whole = (flags & kOldIsPartial) == 0;
-  if (old_size > 0) record.old = Item::FromFlat(std::string(bytes.substr(0, old_size)));
-  if (record.kind != ChangeRecord::Kind::kRemove)
-    record.now = Item::FromFlat(std::string(bytes.substr(old_size)));
+  ByteView old = bytes.substr(0, old_size), now = bytes.substr(old_size);
+  if (record.kind != ChangeRecord::Kind::kRemove) record.now = Item::FromFlat(std::string(now));
+  if ((flags & kOldIsDifference) != 0) {
+    std::optional<std::string> whole = value::ApplyDifference(old, value::MapView(now));
+    if (!whole) return Damaged();
+    record.old = Item::FromFlat(*std::move(whole));
+  } else if (!old.empty()) {
+    record.old = Item::FromFlat(std::string(old));
+  }
   return record;
 }
 
 }  // namespace
 
 void ChangeLog::Append(const ItemChange& change, Images images, storage::Batch* batch) {
-  batch->Put(storage::Space::kChanges,
-             RecordKey(change.table->id, ShardOf(change.item_key), change.stamp.number, change.ordinal),
+  std::string key = RecordKey(change.table->id, change.stamp.number, change.ordinal);
+  key.push_back(ShardOf(change.item_key));
+  batch->Put(storage::Space::kChanges, key,
              images == Images::kKey ? EncodeKeyRecord(change) : EncodeRecord(change, images));
+}
+
+Status ChangeLog::BringForward(ObjectId table, storage::Kv* kv) {
+  constexpr size_t kStepRecords = 1024;
+  storage::Range before{PartKey(table, Part{0}), PartKey(table, Part::kRecords)};
+  auto it = kv->Iterate(storage::Space::kChanges, before, nullptr, storage::Wait::kMayBlock);
+  std::unique_ptr<storage::Batch> batch = kv->NewBatch();
+  size_t records = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    // table id ‖ shard ‖ commit number ‖ ordinal
+    std::string key = PartKey(table, Part::kRecords);
+    key.append(it->key().substr(5)).push_back(it->key()[4]);
+    batch->Put(storage::Space::kChanges, key, it->value());
+    batch->Delete(storage::Space::kChanges, it->key());
+    if (++records % kStepRecords != 0) continue;
+    HF_CHECK_OK(kv->Write(batch.get(), storage::Wait::kMayBlock));
+    batch->Clear();
+  }
+  HF_CHECK_OK(it->status());
+  return batch->empty() ? Ok{} : kv->Write(batch.get(), storage::Wait::kMayBlock);
 }
 
 void ChangeLog::Keep(ObjectId table, Consumer consumer, uint64_t after) {
@@ -148,22 +192,18 @@ std::optional<uint64_t> ChangeLog::KeptAfter(ObjectId table, Consumer consumer) 
 
 Result<std::vector<std::string>> ChangeLog::ChangedSince(const TableSchema& table, uint64_t number) const {
   std::vector<std::string> keys;
-  for (int shard = 0; shard < kShards; ++shard) {
-    auto it =
-        kv_->Iterate(storage::Space::kChanges,
-                     {RecordKey(table.id, shard, number + 1, 0), RecordKey(table.id, shard, UINT64_MAX, 0)},
-                     nullptr, storage::Wait::kMayBlock);
-    for (it->SeekToFirst(); it->Valid(); it->Next()) {
-      if (IsKeyOnly(it->value())) {
-        HF_TRY(ByteView key, KeyInRecord(it->value()));
-        keys.emplace_back(key);
-      } else {
-        HF_TRY(ChangeRecord record, DecodeRecord(it->key(), it->value()));
-        keys.push_back(ItemKeyOf(table, value::MapView(record.now ? *record.now : *record.old)));
-      }
+  auto it = kv_->Iterate(storage::Space::kChanges, {RecordKey(table.id, number + 1, 0), TrimmedKey(table.id)},
+                         nullptr, storage::Wait::kMayBlock);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    if (IsKeyOnly(it->value())) {
+      HF_TRY(ByteView key, KeyInRecord(it->value()));
+      keys.emplace_back(key);
+    } else {
+      HF_TRY(ChangeRecord record, DecodeRecord(it->key(), it->value()));
+      keys.push_back(ItemKeyOf(table, value::MapView(record.now ? *record.now : *record.old)));
     }
-    HF_CHECK_OK(it->status());
   }
+  HF_CHECK_OK(it->status());
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
@@ -209,52 +249,38 @@ Result<ChangePosition> ChangeLog::Visit(ObjectId table, const ChangeRange& range
   const ChangePosition& after = range.after;
   ChangePosition end{std::min(range.up_to, committer_->published()->number), UINT32_MAX};
   if (end <= after) return after;
-  std::vector<std::unique_ptr<storage::Iterator>> shards;
-  for (int shard = 0; shard < kShards; ++shard) {
-    if (range.shard != ChangeRange::kAllShards && range.shard != shard) continue;
-    storage::Range keys;
-    keys.lower = after.ordinal == UINT32_MAX
-                     ? RecordKey(table, shard, after.commit_number + 1, 0)
-                     : RecordKey(table, shard, after.commit_number, after.ordinal + 1);
-    keys.upper = RecordKey(table, shard, end.commit_number + 1, 0);
-    if (keys.lower >= keys.upper) continue;
-    auto it = kv_->Iterate(storage::Space::kChanges, std::move(keys), nullptr, storage::Wait::kMayBlock);
-    it->SeekToFirst();
-    shards.push_back(std::move(it));
-  }
-  while (true) {
-    storage::Iterator* next = nullptr;
-    for (auto& shard : shards) {
-      if (!shard->Valid()) {
-        HF_CHECK_OK(shard->status());
-        continue;
-      }
-      if (next == nullptr || shard->key().substr(5) < next->key().substr(5)) next = shard.get();
+  storage::Range keys;
+  keys.lower = after.ordinal == UINT32_MAX ? RecordKey(table, after.commit_number + 1, 0)
+                                           : RecordKey(table, after.commit_number, after.ordinal + 1);
+  keys.upper = RecordKey(table, end.commit_number + 1, 0);
+  auto it = kv_->Iterate(storage::Space::kChanges, std::move(keys), nullptr, storage::Wait::kMayBlock);
+  size_t passed = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    if (range.shard != ChangeRange::kAllShards && it->key().back() != range.shard) {
+      if (++passed == range.passed_max) return PositionIn(it->key());
+      continue;
     }
-    if (next == nullptr) return end;
-    if (!IsKeyOnly(next->value())) {  // those are from before anybody wanted images
-      HF_TRY(ChangeRecord record, DecodeRecord(next->key(), next->value()));
-      ChangePosition at{record.commit_number, record.ordinal};
-      if (!visit(std::move(record))) return at;
-    }
-    next->Next();
+    if (IsKeyOnly(it->value())) continue;  // from before anybody wanted images
+    HF_TRY(ChangeRecord record, DecodeRecord(it->key(), it->value()));
+    ChangePosition at{record.commit_number, record.ordinal};
+    if (!visit(std::move(record))) return at;
   }
+  HF_CHECK_OK(it->status());
+  return end;
 }
 
 Result<uint64_t> ChangeLog::LastBefore(ObjectId table, uint64_t after, int64_t time_millis) const {
   uint64_t last = after;
   uint64_t published = committer_->published()->number;
-  for (int shard = 0; shard < kShards; ++shard) {
-    auto it = kv_->Iterate(storage::Space::kChanges,
-                           {RecordKey(table, shard, after + 1, 0), RecordKey(table, shard, published + 1, 0)},
-                           nullptr, storage::Wait::kMayBlock);
-    for (it->SeekToFirst(); it->Valid(); it->Next()) {
-      HF_TRY(int64_t time, TimeIn(it->value()));
-      if (time >= time_millis) break;  // times never decrease from commit to commit
-      last = std::max(last, CommitNumberIn(it->key()));
-    }
-    HF_CHECK_OK(it->status());
+  auto it = kv_->Iterate(storage::Space::kChanges,
+                         {RecordKey(table, after + 1, 0), RecordKey(table, published + 1, 0)}, nullptr,
+                         storage::Wait::kMayBlock);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    HF_TRY(int64_t time, TimeIn(it->value()));
+    if (time >= time_millis) break;  // times never decrease from commit to commit
+    last = CommitNumberIn(it->key());
   }
+  HF_CHECK_OK(it->status());
   return last;
 }
 
@@ -297,10 +323,7 @@ void ChangeLog::Close(ObjectId table, const ChangePosition& at) {
 }
 
 void ChangeLog::DeleteUpTo(ObjectId table, uint64_t number, storage::Batch* batch) {
-  for (int shard = 0; shard < kShards; ++shard) {
-    batch->DeleteRange(storage::Space::kChanges,
-                       {RecordKey(table, shard, 0, 0), RecordKey(table, shard, number, UINT32_MAX)});
-  }
+  batch->DeleteRange(storage::Space::kChanges, {RecordKey(table, 0, 0), RecordKey(table, number + 1, 0)});
   std::string trimmed;
   base::AppendBigEndian(&trimmed, number, 8);
   batch->Put(storage::Space::kChanges, TrimmedKey(table), trimmed);

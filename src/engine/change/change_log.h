@@ -63,6 +63,7 @@ struct ChangeRange {
   ChangePosition after;
   uint64_t up_to = UINT64_MAX;  // commits up to this one, and never past what is published
   int shard = kAllShards;
+  size_t passed_max = SIZE_MAX;  // so many of other shards are passed by, then the visit ends
 };
 
 // Who may want records kept, apart from watches.
@@ -74,11 +75,15 @@ class ChangeLog {
  public:
   ChangeLog(storage::Kv* kv, Committer* committer) : kv_(kv), committer_(committer) {}
 
-  // Every table's log is in so many parts: all records of one partition key are in one of them.
+  // Every record belongs to one of so many shards, all of one partition key to the same.
   static constexpr int kShards = 4;
 
   // Adds the record of `change` to its batch, holding this much of it. Requires: not kNone.
   static void Append(const ItemChange& change, Images images, storage::Batch* batch);
+
+  // Puts a table's records of format 1, which lie shard by shard, into the order of commits. Where there are
+  // none, or it was done before, this changes nothing. Before anybody uses the log of `table`.
+  static Status BringForward(ObjectId table, storage::Kv* kv);
 
   // Records of commits after `after` are kept for `consumer`, until it names a later commit or is forgotten.
   // Without a consumer records go when no watch needs them.
@@ -92,8 +97,8 @@ class ChangeLog {
   Result<std::vector<std::string>> ChangedSince(const TableSchema& table, uint64_t number) const;
 
   // Calls `visit` with each record of the range that has images, in the order of commits, while it returns
-  // true. Returns where to go on: after the last record visited, or, when there were no more, at the end of
-  // the range, or of what is published.
+  // true. Returns where to go on: after the last record visited or passed by, or, when there were no more, at
+  // the end of the range, or of what is published.
   Result<ChangePosition> Visit(ObjectId table, const ChangeRange& range,
                                const std::function<bool(ChangeRecord)>& visit) const;
   // The last commit after `after` of which the table has a record, and that was earlier than `time_millis`;
