@@ -4,7 +4,7 @@
 //
 // A caller of Database needs none of this. A program that shows, logs or translates requests can walk them:
 //
-//   std::apply([&](const auto&... field) { (Show(field.name, request.*field.member), ...); }, T::Fields());
+//   T::Fields().ForEach([&](const auto& field) { Show(field.name, request.*field.member); });
 //
 // (skipping Refused, which has a name and no member). A description looks like this:
 //
@@ -12,7 +12,7 @@
 //     Item key;
 //     static constexpr std::string_view kTypeName = "DeleteRequest";
 //     static constexpr auto Fields() {
-//       return std::tuple(Field("Key", &DeleteRequest::key, {.required = true}));
+//       return FieldList(Field("Key", &DeleteRequest::key, {.required = true}));
 //     }
 //   };
 #pragma once
@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <limits>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 namespace holdfast {
@@ -58,6 +57,56 @@ struct Field {
 // A parameter of the API that this version does not act on. A request that carries it is refused by name.
 struct Refused {
   std::string_view name;
+};
+
+namespace internal {
+
+template <size_t position, class F>
+struct Listed {
+  F field;
+};
+
+template <class Positions, class... F>
+struct Listing;
+
+template <size_t... positions, class... F>
+struct Listing<std::index_sequence<positions...>, F...> : Listed<positions, F>... {
+  constexpr explicit Listing(const F&... fields) : Listed<positions, F>{fields}... {}
+
+  template <class Visit>
+  constexpr auto Apply(const Visit& visit) const {
+    return visit(Listed<positions, F>::field...);
+  }
+};
+
+}  // namespace internal
+
+// The fields of a struct, in order. It is no std::tuple because there are so many of these lists: as tuples
+// they take compilers longer than all the rest of the headers that they stand in.
+template <class... F>
+class FieldList : private internal::Listing<std::index_sequence_for<F...>, F...> {
+ public:
+  static constexpr size_t kSize = sizeof...(F);
+
+  constexpr explicit FieldList(const F&... fields)
+      : internal::Listing<std::index_sequence_for<F...>, F...>(fields...) {}
+
+  // Returns visit(field, field, …), with all of them.
+  using internal::Listing<std::index_sequence_for<F...>, F...>::Apply;
+
+  // Calls visit(field) for one after the other.
+  template <class Visit>
+  constexpr void ForEach(const Visit& visit) const {
+    Apply([&](const auto&... field) { (visit(field), ...); });
+  }
+
+  // These, then those of the other list.
+  template <class... G>
+  constexpr FieldList<F..., G...> operator+(const FieldList<G...>& other) const {
+    return Apply([&](const auto&... mine) {
+      return other.Apply([&](const auto&... theirs) { return FieldList<F..., G...>(mine..., theirs...); });
+    });
+  }
 };
 
 template <class T>

@@ -30,7 +30,7 @@ struct SimilarItem {
 
   static constexpr std::string_view kTypeName = "SimilarItem";
   static constexpr auto Fields() {
-    return std::tuple(Field("Item", &SimilarItem::item), Field("Similarity", &SimilarItem::similarity));
+    return FieldList(Field("Item", &SimilarItem::item), Field("Similarity", &SimilarItem::similarity));
   }
 };
 
@@ -38,7 +38,7 @@ struct SimilaritySearchResponse {
   std::vector<SimilarItem> results;  // most similar first; fewer than top_k when fewer pass
 
   static constexpr std::string_view kTypeName = "SimilaritySearchOutput";
-  static constexpr auto Fields() { return std::tuple(Field("Results", &SimilaritySearchResponse::results)); }
+  static constexpr auto Fields() { return FieldList(Field("Results", &SimilaritySearchResponse::results)); }
 };
 
 }  // namespace holdfast

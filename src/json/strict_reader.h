@@ -32,13 +32,13 @@ constexpr std::string_view StrictType() {
 // The required members of T, before it is read as others are.
 template <Described T>
 Status CheckStrict(const Element& element, std::string_view text) {
-  StrictMember members[std::tuple_size_v<decltype(T::Fields())>];
+  static constexpr auto kFields = T::Fields();
+  StrictMember members[kFields.kSize];
   size_t count = 0;
   auto add = [&]<class S, class M>(const Field<S, M>& field) {
     if (field.rules.required) members[count++] = {field.name, StrictType<M>()};
   };
-  static constexpr auto kFields = T::Fields();
-  std::apply([&](const auto&... field) { (add(field), ...); }, kFields);
+  kFields.ForEach(add);
   return CheckStrictMembers(element, text, members, count);
 }
 

@@ -45,58 +45,56 @@ class StructReader {
     uint64_t seen = 0;
     for (auto [name, value] : object) {
       if (value.is_null()) continue;
-      HF_CHECK_OK(ReadMember(name, value, out, &seen, std::make_index_sequence<FieldCount<T>()>()));
+      HF_CHECK_OK(ReadMember(name, value, out, &seen));
     }
-    NoteMissing<T>(seen, std::make_index_sequence<FieldCount<T>()>());
+    NoteMissing<T>(seen);
     return Ok{};
   }
 
  private:
   template <class T>
-  static constexpr size_t FieldCount() {
-    return std::tuple_size_v<decltype(T::Fields())>;
-  }
-
-  template <class T, size_t... I>
-  Status ReadMember([[maybe_unused]] std::string_view name, [[maybe_unused]] const Element& value,
-                    [[maybe_unused]] T* out, [[maybe_unused]] uint64_t* seen, std::index_sequence<I...>) {
-    [[maybe_unused]] static constexpr auto kFields = T::Fields();
+  Status ReadMember(std::string_view name, const Element& value, T* out, uint64_t* seen) {
+    static constexpr auto kFields = T::Fields();
     Status status = Ok{};
-    static_cast<void>(
-        ((std::get<I>(kFields).name == name &&
-          (*seen |= uint64_t{1} << I, status = ReadField<I>(std::get<I>(kFields), value, out), true)) ||
-         ...));
+    int position = 0;
+    auto read = [&](const auto& field) {
+      if (field.name != name) return ++position, false;
+      *seen |= uint64_t{1} << position;
+      status = ReadField(position, field, value, out);
+      return true;
+    };
+    kFields.Apply([&](const auto&... field) { static_cast<void>((read(field) || ...)); });
     return status;
   }
 
-  template <size_t I, class S, class M>
-  Status ReadField(const Field<S, M>& field, const Element& value, auto* out) {
-    path_.Push(static_cast<int>(I), field.name);
+  template <class S, class M>
+  Status ReadField(int position, const Field<S, M>& field, const Element& value, auto* out) {
+    path_.Push(position, field.name);
     is_long_ = field.rules.is_long;
     Status status = Read(value, Place::kField, &(out->*field.member));
     path_.Pop();
     return status;
   }
-  template <size_t I, class S>
-  Status ReadField(const Refused& field, const Element&, S*) {
+  template <class S>
+  Status ReadField(int, const Refused& field, const Element&, S*) {
     if (violations_->refused.empty()) violations_->refused = field.name;
     return Ok{};
   }
 
-  template <class T, size_t... I>
-  void NoteMissing([[maybe_unused]] uint64_t seen, std::index_sequence<I...>) {
-    [[maybe_unused]] static constexpr auto kFields = T::Fields();
-    (NoteMissingField<I>(std::get<I>(kFields), seen), ...);
+  template <class T>
+  void NoteMissing(uint64_t seen) {
+    static constexpr auto kFields = T::Fields();
+    int position = 0;
+    kFields.ForEach([&](const auto& field) { NoteMissingField(position++, field, seen); });
   }
-  template <size_t I, class S, class M>
-  void NoteMissingField(const Field<S, M>& field, uint64_t seen) {
-    if (!field.rules.required || (seen >> I & 1) != 0) return;
-    path_.Push(static_cast<int>(I), field.name);
+  template <class S, class M>
+  void NoteMissingField(int position, const Field<S, M>& field, uint64_t seen) {
+    if (!field.rules.required || (seen >> position & 1) != 0) return;
+    path_.Push(position, field.name);
     violations_->list.push_back(path_.Missing(field.rules));
     path_.Pop();
   }
-  template <size_t I>
-  void NoteMissingField(const Refused&, uint64_t) {}
+  void NoteMissingField(int, const Refused&, uint64_t) {}
 
   // --- one function per kind of value ---
 

@@ -110,7 +110,7 @@ void WriteStruct(const T& value, std::string* out) {
   static constexpr auto kFields = T::Fields();
   out->push_back('{');
   bool first = true;
-  std::apply([&](const auto&... field) { (WriteField(field, value, &first, out), ...); }, kFields);
+  kFields.ForEach([&](const auto& field) { WriteField(field, value, &first, out); });
   out->push_back('}');
 }
 

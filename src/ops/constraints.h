@@ -80,7 +80,7 @@ std::string JavaText(const T& value) {
     }
   };
   static constexpr auto kFields = T::Fields();
-  std::apply([&](const auto&... field) { (add(field), ...); }, kFields);
+  kFields.ForEach(add);
   return text + ")";
 }
 
@@ -92,7 +92,7 @@ class ConstraintChecker {
   void CheckStruct(const T& value) {
     static constexpr auto kFields = T::Fields();
     int position = 0;
-    std::apply([&](const auto&... field) { (CheckField(field, value, position++), ...); }, kFields);
+    kFields.ForEach([&](const auto& field) { CheckField(field, value, position++); });
   }
 
  private:

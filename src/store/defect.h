@@ -24,7 +24,7 @@ const Error* DefectOf(const T& value) {
         if (defect == nullptr) defect = DefectOf(value.*field.member);
       }
     };
-    std::apply([&](const auto&... field) { (look(field), ...); }, T::Fields());
+    T::Fields().ForEach(look);
     return defect;
   } else if constexpr (json::IsOptional<T>::value) {
     return value ? DefectOf(*value) : nullptr;

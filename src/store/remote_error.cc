@@ -18,11 +18,11 @@ struct ErrorBody {
   static constexpr std::string_view kTypeName = "Error";
   static constexpr auto Fields() {
     using S = ErrorBody;
-    return std::tuple(Field("__type", &S::type), Field("message", &S::message),
-                      Field("Message", &S::capital_message), Field("Item", &S::item),
-                      Field("CancellationReasons", &S::reasons),
-                      Field("ThrottlingReasons", &S::throttling_reasons),
-                      Field("throttlingReasons", &S::small_throttling_reasons));
+    return FieldList(Field("__type", &S::type), Field("message", &S::message),
+                     Field("Message", &S::capital_message), Field("Item", &S::item),
+                     Field("CancellationReasons", &S::reasons),
+                     Field("ThrottlingReasons", &S::throttling_reasons),
+                     Field("throttlingReasons", &S::small_throttling_reasons));
   }
 };
 

@@ -40,11 +40,11 @@ struct BackupDetails {
   static constexpr std::string_view kTypeName = "BackupDetails";
   static constexpr auto Fields() {
     using S = BackupDetails;
-    return std::tuple(Field("BackupArn", &S::backup_arn), Field("BackupName", &S::backup_name),
-                      Field("BackupSizeBytes", &S::backup_size_bytes),
-                      Field("BackupStatus", &S::backup_status), Field("BackupType", &S::backup_type),
-                      Field("BackupCreationDateTime", &S::backup_creation_date_time),
-                      Field("BackupExpiryDateTime", &S::backup_expiry_date_time));
+    return FieldList(Field("BackupArn", &S::backup_arn), Field("BackupName", &S::backup_name),
+                     Field("BackupSizeBytes", &S::backup_size_bytes),
+                     Field("BackupStatus", &S::backup_status), Field("BackupType", &S::backup_type),
+                     Field("BackupCreationDateTime", &S::backup_creation_date_time),
+                     Field("BackupExpiryDateTime", &S::backup_expiry_date_time));
   }
 };
 
@@ -63,12 +63,12 @@ struct SourceTableDetails {
   static constexpr std::string_view kTypeName = "SourceTableDetails";
   static constexpr auto Fields() {
     using S = SourceTableDetails;
-    return std::tuple(Field("TableName", &S::table_name), Field("TableId", &S::table_id),
-                      Field("TableArn", &S::table_arn), Field("TableSizeBytes", &S::table_size_bytes),
-                      Field("KeySchema", &S::key_schema),
-                      Field("TableCreationDateTime", &S::table_creation_date_time),
-                      Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Field("ItemCount", &S::item_count), Field("BillingMode", &S::billing_mode));
+    return FieldList(Field("TableName", &S::table_name), Field("TableId", &S::table_id),
+                     Field("TableArn", &S::table_arn), Field("TableSizeBytes", &S::table_size_bytes),
+                     Field("KeySchema", &S::key_schema),
+                     Field("TableCreationDateTime", &S::table_creation_date_time),
+                     Field("ProvisionedThroughput", &S::provisioned_throughput),
+                     Field("ItemCount", &S::item_count), Field("BillingMode", &S::billing_mode));
   }
 };
 
@@ -81,10 +81,10 @@ struct SourceTableFeatureDetails {
   static constexpr std::string_view kTypeName = "SourceTableFeatureDetails";
   static constexpr auto Fields() {
     using S = SourceTableFeatureDetails;
-    return std::tuple(Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
-                      Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
-                      Field("VectorIndexes", &S::vector_indexes),
-                      Field("TimeToLiveDescription", &S::time_to_live_description));
+    return FieldList(Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
+                     Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+                     Field("VectorIndexes", &S::vector_indexes),
+                     Field("TimeToLiveDescription", &S::time_to_live_description));
   }
 };
 
@@ -96,9 +96,9 @@ struct BackupDescription {
   static constexpr std::string_view kTypeName = "BackupDescription";
   static constexpr auto Fields() {
     using S = BackupDescription;
-    return std::tuple(Field("BackupDetails", &S::backup_details),
-                      Field("SourceTableDetails", &S::source_table_details),
-                      Field("SourceTableFeatureDetails", &S::source_table_feature_details));
+    return FieldList(Field("BackupDetails", &S::backup_details),
+                     Field("SourceTableDetails", &S::source_table_details),
+                     Field("SourceTableFeatureDetails", &S::source_table_feature_details));
   }
 };
 
@@ -115,13 +115,13 @@ struct RestoreOverrides {
 
   static constexpr auto Fields() {
     using S = RestoreOverrides;
-    return std::tuple(Field("BillingModeOverride", &S::billing_mode_override),
-                      Field("GlobalSecondaryIndexOverride", &S::global_secondary_index_override),
-                      Field("LocalSecondaryIndexOverride", &S::local_secondary_index_override),
-                      Field("VectorIndexOverride", &S::vector_index_override),
-                      Field("ProvisionedThroughputOverride", &S::provisioned_throughput_override),
-                      Field("OnDemandThroughputOverride", &S::on_demand_throughput_override),
-                      Field("SSESpecificationOverride", &S::sse_specification_override));
+    return FieldList(Field("BillingModeOverride", &S::billing_mode_override),
+                     Field("GlobalSecondaryIndexOverride", &S::global_secondary_index_override),
+                     Field("LocalSecondaryIndexOverride", &S::local_secondary_index_override),
+                     Field("VectorIndexOverride", &S::vector_index_override),
+                     Field("ProvisionedThroughputOverride", &S::provisioned_throughput_override),
+                     Field("OnDemandThroughputOverride", &S::on_demand_throughput_override),
+                     Field("SSESpecificationOverride", &S::sse_specification_override));
   }
 };
 

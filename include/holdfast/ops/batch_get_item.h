@@ -21,7 +21,7 @@ struct KeysAndAttributes {
   static constexpr std::string_view kTypeName = "KeysAndAttributes";
   static constexpr auto Fields() {
     using S = KeysAndAttributes;
-    return std::tuple(
+    return FieldList(
         Field("Keys", &S::keys, {.required = true, .length_min = 1, .length_max = 100, .terse = true}),
         Field("ConsistentRead", &S::consistent_read),
         Field("ProjectionExpression", &S::projection_expression),
@@ -37,9 +37,9 @@ struct BatchGetItemRequest {
   static constexpr std::string_view kTypeName = "BatchGetItemInput";
   static constexpr auto Fields() {
     using S = BatchGetItemRequest;
-    return std::tuple(Field("RequestItems", &S::request_items,
-                            {.required = true, .length_min = 1, .length_max = 100, .terse = true}),
-                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity));
+    return FieldList(Field("RequestItems", &S::request_items,
+                           {.required = true, .length_min = 1, .length_max = 100, .terse = true}),
+                     Field("ReturnConsumedCapacity", &S::return_consumed_capacity));
   }
 };
 
@@ -51,8 +51,8 @@ struct BatchGetItemResponse {
   static constexpr std::string_view kTypeName = "BatchGetItemOutput";
   static constexpr auto Fields() {
     using S = BatchGetItemResponse;
-    return std::tuple(Field("Responses", &S::responses), Field("UnprocessedKeys", &S::unprocessed_keys),
-                      Field("ConsumedCapacity", &S::consumed_capacity));
+    return FieldList(Field("Responses", &S::responses), Field("UnprocessedKeys", &S::unprocessed_keys),
+                     Field("ConsumedCapacity", &S::consumed_capacity));
   }
 };
 

@@ -13,14 +13,14 @@ struct PutRequest {
   Item item;
 
   static constexpr std::string_view kTypeName = "PutRequest";
-  static constexpr auto Fields() { return std::tuple(Field("Item", &PutRequest::item, {.required = true})); }
+  static constexpr auto Fields() { return FieldList(Field("Item", &PutRequest::item, {.required = true})); }
 };
 
 struct DeleteRequest {
   Item key;
 
   static constexpr std::string_view kTypeName = "DeleteRequest";
-  static constexpr auto Fields() { return std::tuple(Field("Key", &DeleteRequest::key, {.required = true})); }
+  static constexpr auto Fields() { return FieldList(Field("Key", &DeleteRequest::key, {.required = true})); }
 };
 
 // Exactly one of the two.
@@ -31,7 +31,7 @@ struct WriteRequest {
   static constexpr std::string_view kTypeName = "WriteRequest";
   static constexpr auto Fields() {
     using S = WriteRequest;
-    return std::tuple(Field("PutRequest", &S::put_request), Field("DeleteRequest", &S::delete_request));
+    return FieldList(Field("PutRequest", &S::put_request), Field("DeleteRequest", &S::delete_request));
   }
 };
 
@@ -43,9 +43,9 @@ struct BatchWriteItemRequest {
   static constexpr std::string_view kTypeName = "BatchWriteItemInput";
   static constexpr auto Fields() {
     using S = BatchWriteItemRequest;
-    return std::tuple(Field("RequestItems", &S::request_items, {.required = true}),
-                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
-                      Field("ReturnItemCollectionMetrics", &S::return_item_collection_metrics));
+    return FieldList(Field("RequestItems", &S::request_items, {.required = true}),
+                     Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+                     Field("ReturnItemCollectionMetrics", &S::return_item_collection_metrics));
   }
 };
 
@@ -58,9 +58,9 @@ struct BatchWriteItemResponse {
   static constexpr std::string_view kTypeName = "BatchWriteItemOutput";
   static constexpr auto Fields() {
     using S = BatchWriteItemResponse;
-    return std::tuple(Field("UnprocessedItems", &S::unprocessed_items),
-                      Field("ItemCollectionMetrics", &S::item_collection_metrics),
-                      Field("ConsumedCapacity", &S::consumed_capacity));
+    return FieldList(Field("UnprocessedItems", &S::unprocessed_items),
+                     Field("ItemCollectionMetrics", &S::item_collection_metrics),
+                     Field("ConsumedCapacity", &S::consumed_capacity));
   }
 };
 

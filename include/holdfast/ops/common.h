@@ -102,9 +102,9 @@ struct Capacity {
 
   static constexpr std::string_view kTypeName = "Capacity";
   static constexpr auto Fields() {
-    return std::tuple(Field("ReadCapacityUnits", &Capacity::read_capacity_units),
-                      Field("WriteCapacityUnits", &Capacity::write_capacity_units),
-                      Field("CapacityUnits", &Capacity::capacity_units));
+    return FieldList(Field("ReadCapacityUnits", &Capacity::read_capacity_units),
+                     Field("WriteCapacityUnits", &Capacity::write_capacity_units),
+                     Field("CapacityUnits", &Capacity::capacity_units));
   }
 };
 
@@ -116,8 +116,8 @@ struct VectorCapacity {
   static constexpr std::string_view kTypeName = "VectorCapacity";
   static constexpr auto Fields() {
     using S = VectorCapacity;
-    return std::tuple(Field("VectorSearchRequestBytes", &S::vector_search_request_bytes),
-                      Field("VectorWriteRequestBytes", &S::vector_write_request_bytes));
+    return FieldList(Field("VectorSearchRequestBytes", &S::vector_search_request_bytes),
+                     Field("VectorWriteRequestBytes", &S::vector_write_request_bytes));
   }
 };
 
@@ -136,12 +136,12 @@ struct ConsumedCapacity {
   static constexpr std::string_view kTypeName = "ConsumedCapacity";
   static constexpr auto Fields() {
     using S = ConsumedCapacity;
-    return std::tuple(Field("TableName", &S::table_name), Field("CapacityUnits", &S::capacity_units),
-                      Field("ReadCapacityUnits", &S::read_capacity_units),
-                      Field("WriteCapacityUnits", &S::write_capacity_units), Field("Table", &S::table),
-                      Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
-                      Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
-                      Field("VectorIndexes", &S::vector_indexes));
+    return FieldList(Field("TableName", &S::table_name), Field("CapacityUnits", &S::capacity_units),
+                     Field("ReadCapacityUnits", &S::read_capacity_units),
+                     Field("WriteCapacityUnits", &S::write_capacity_units), Field("Table", &S::table),
+                     Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
+                     Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+                     Field("VectorIndexes", &S::vector_indexes));
   }
 };
 
@@ -153,8 +153,8 @@ struct ItemCollectionMetrics {
   static constexpr std::string_view kTypeName = "ItemCollectionMetrics";
   static constexpr auto Fields() {
     using S = ItemCollectionMetrics;
-    return std::tuple(Field("ItemCollectionKey", &S::item_collection_key),
-                      Field("SizeEstimateRangeGB", &S::size_estimate_range_gb));
+    return FieldList(Field("ItemCollectionKey", &S::item_collection_key),
+                     Field("SizeEstimateRangeGB", &S::size_estimate_range_gb));
   }
 };
 
@@ -168,7 +168,7 @@ struct CancellationReason {
   static constexpr std::string_view kTypeName = "CancellationReason";
   static constexpr auto Fields() {
     using S = CancellationReason;
-    return std::tuple(Field("Code", &S::code), Field("Message", &S::message), Field("Item", &S::item));
+    return FieldList(Field("Code", &S::code), Field("Message", &S::message), Field("Item", &S::item));
   }
 };
 
@@ -180,7 +180,7 @@ struct ThrottlingReason {
   static constexpr std::string_view kTypeName = "ThrottlingReason";
   static constexpr auto Fields() {
     using S = ThrottlingReason;
-    return std::tuple(Field("reason", &S::reason), Field("resource", &S::resource));
+    return FieldList(Field("reason", &S::reason), Field("resource", &S::resource));
   }
 };
 

@@ -16,8 +16,8 @@ struct CreateBackupRequest {
   static constexpr std::string_view kTypeName = "CreateBackupInput";
   static constexpr auto Fields() {
     using S = CreateBackupRequest;
-    return std::tuple(Field("TableName", &S::table_name, kTableRules),
-                      Field("BackupName", &S::backup_name, kBackupNameRules));
+    return FieldList(Field("TableName", &S::table_name, kTableRules),
+                     Field("BackupName", &S::backup_name, kBackupNameRules));
   }
 };
 
@@ -26,7 +26,7 @@ struct CreateBackupResponse {
 
   static constexpr std::string_view kTypeName = "CreateBackupOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("BackupDetails", &CreateBackupResponse::backup_details));
+    return FieldList(Field("BackupDetails", &CreateBackupResponse::backup_details));
   }
 };
 

@@ -39,7 +39,7 @@ struct CreateTableRequest {
   static constexpr std::string_view kTypeName = "CreateTableInput";
   static constexpr auto Fields() {
     using S = CreateTableRequest;
-    return std::tuple(
+    return FieldList(
         Field("AttributeDefinitions", &S::attribute_definitions, {.required = true}),
         Field("TableName", &S::table_name, {.required = true, .table_name = TableNameRule::kOfNewTable}),
         Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
@@ -61,7 +61,7 @@ struct CreateTableResponse {
 
   static constexpr std::string_view kTypeName = "CreateTableOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableDescription", &CreateTableResponse::table_description));
+    return FieldList(Field("TableDescription", &CreateTableResponse::table_description));
   }
 };
 

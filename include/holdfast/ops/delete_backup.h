@@ -10,7 +10,7 @@ struct DeleteBackupRequest {
 
   static constexpr std::string_view kTypeName = "DeleteBackupInput";
   static constexpr auto Fields() {
-    return std::tuple(Field("BackupArn", &DeleteBackupRequest::backup_arn, kBackupArnRules));
+    return FieldList(Field("BackupArn", &DeleteBackupRequest::backup_arn, kBackupArnRules));
   }
 };
 
@@ -19,7 +19,7 @@ struct DeleteBackupResponse {
 
   static constexpr std::string_view kTypeName = "DeleteBackupOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("BackupDescription", &DeleteBackupResponse::backup_description));
+    return FieldList(Field("BackupDescription", &DeleteBackupResponse::backup_description));
   }
 };
 

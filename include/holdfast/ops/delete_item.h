@@ -24,7 +24,7 @@ struct DeleteItemRequest {
   static constexpr std::string_view kTypeName = "DeleteItemInput";
   static constexpr auto Fields() {
     using S = DeleteItemRequest;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
         Field("ReturnValues", &S::return_values),
         Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
@@ -45,8 +45,8 @@ struct DeleteItemResponse {
   static constexpr std::string_view kTypeName = "DeleteItemOutput";
   static constexpr auto Fields() {
     using S = DeleteItemResponse;
-    return std::tuple(Field("Attributes", &S::attributes), Field("ConsumedCapacity", &S::consumed_capacity),
-                      Field("ItemCollectionMetrics", &S::item_collection_metrics));
+    return FieldList(Field("Attributes", &S::attributes), Field("ConsumedCapacity", &S::consumed_capacity),
+                     Field("ItemCollectionMetrics", &S::item_collection_metrics));
   }
 };
 

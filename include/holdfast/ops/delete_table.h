@@ -10,7 +10,7 @@ struct DeleteTableRequest {
 
   static constexpr std::string_view kTypeName = "DeleteTableInput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableName", &DeleteTableRequest::table_name, kTableRules));
+    return FieldList(Field("TableName", &DeleteTableRequest::table_name, kTableRules));
   }
 };
 
@@ -19,7 +19,7 @@ struct DeleteTableResponse {
 
   static constexpr std::string_view kTypeName = "DeleteTableOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableDescription", &DeleteTableResponse::table_description));
+    return FieldList(Field("TableDescription", &DeleteTableResponse::table_description));
   }
 };
 

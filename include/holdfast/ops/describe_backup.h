@@ -10,7 +10,7 @@ struct DescribeBackupRequest {
 
   static constexpr std::string_view kTypeName = "DescribeBackupInput";
   static constexpr auto Fields() {
-    return std::tuple(Field("BackupArn", &DescribeBackupRequest::backup_arn, kBackupArnRules));
+    return FieldList(Field("BackupArn", &DescribeBackupRequest::backup_arn, kBackupArnRules));
   }
 };
 
@@ -19,7 +19,7 @@ struct DescribeBackupResponse {
 
   static constexpr std::string_view kTypeName = "DescribeBackupOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("BackupDescription", &DescribeBackupResponse::backup_description));
+    return FieldList(Field("BackupDescription", &DescribeBackupResponse::backup_description));
   }
 };
 

@@ -22,10 +22,10 @@ struct PointInTimeRecoveryDescription {
   static constexpr std::string_view kTypeName = "PointInTimeRecoveryDescription";
   static constexpr auto Fields() {
     using S = PointInTimeRecoveryDescription;
-    return std::tuple(Field("PointInTimeRecoveryStatus", &S::point_in_time_recovery_status),
-                      Field("RecoveryPeriodInDays", &S::recovery_period_in_days),
-                      Field("EarliestRestorableDateTime", &S::earliest_restorable_date_time),
-                      Field("LatestRestorableDateTime", &S::latest_restorable_date_time));
+    return FieldList(Field("PointInTimeRecoveryStatus", &S::point_in_time_recovery_status),
+                     Field("RecoveryPeriodInDays", &S::recovery_period_in_days),
+                     Field("EarliestRestorableDateTime", &S::earliest_restorable_date_time),
+                     Field("LatestRestorableDateTime", &S::latest_restorable_date_time));
   }
 };
 
@@ -37,8 +37,8 @@ struct ContinuousBackupsDescription {
   static constexpr std::string_view kTypeName = "ContinuousBackupsDescription";
   static constexpr auto Fields() {
     using S = ContinuousBackupsDescription;
-    return std::tuple(Field("ContinuousBackupsStatus", &S::continuous_backups_status),
-                      Field("PointInTimeRecoveryDescription", &S::point_in_time_recovery_description));
+    return FieldList(Field("ContinuousBackupsStatus", &S::continuous_backups_status),
+                     Field("PointInTimeRecoveryDescription", &S::point_in_time_recovery_description));
   }
 };
 
@@ -47,7 +47,7 @@ struct DescribeContinuousBackupsRequest {
 
   static constexpr std::string_view kTypeName = "DescribeContinuousBackupsInput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableName", &DescribeContinuousBackupsRequest::table_name, kTableRules));
+    return FieldList(Field("TableName", &DescribeContinuousBackupsRequest::table_name, kTableRules));
   }
 };
 
@@ -56,8 +56,8 @@ struct DescribeContinuousBackupsResponse {
 
   static constexpr std::string_view kTypeName = "DescribeContinuousBackupsOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("ContinuousBackupsDescription",
-                            &DescribeContinuousBackupsResponse::continuous_backups_description));
+    return FieldList(Field("ContinuousBackupsDescription",
+                           &DescribeContinuousBackupsResponse::continuous_backups_description));
   }
 };
 

@@ -7,7 +7,7 @@ namespace holdfast {
 
 struct DescribeEndpointsRequest {
   static constexpr std::string_view kTypeName = "DescribeEndpointsRequest";
-  static constexpr auto Fields() { return std::tuple(); }
+  static constexpr auto Fields() { return FieldList(); }
 };
 
 struct Endpoint {
@@ -17,8 +17,8 @@ struct Endpoint {
   static constexpr std::string_view kTypeName = "Endpoint";
   static constexpr auto Fields() {
     using S = Endpoint;
-    return std::tuple(Field("Address", &S::address),
-                      Field("CachePeriodInMinutes", &S::cache_period_in_minutes));
+    return FieldList(Field("Address", &S::address),
+                     Field("CachePeriodInMinutes", &S::cache_period_in_minutes));
   }
 };
 
@@ -27,7 +27,7 @@ struct DescribeEndpointsResponse {
 
   static constexpr std::string_view kTypeName = "DescribeEndpointsResponse";
   static constexpr auto Fields() {
-    return std::tuple(Field("Endpoints", &DescribeEndpointsResponse::endpoints));
+    return FieldList(Field("Endpoints", &DescribeEndpointsResponse::endpoints));
   }
 };
 

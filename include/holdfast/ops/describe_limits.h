@@ -7,7 +7,7 @@ namespace holdfast {
 
 struct DescribeLimitsRequest {
   static constexpr std::string_view kTypeName = "DescribeLimitsInput";
-  static constexpr auto Fields() { return std::tuple(); }
+  static constexpr auto Fields() { return FieldList(); }
 };
 
 struct DescribeLimitsResponse {
@@ -19,10 +19,10 @@ struct DescribeLimitsResponse {
   static constexpr std::string_view kTypeName = "DescribeLimitsOutput";
   static constexpr auto Fields() {
     using S = DescribeLimitsResponse;
-    return std::tuple(Field("AccountMaxReadCapacityUnits", &S::account_max_read_capacity_units),
-                      Field("AccountMaxWriteCapacityUnits", &S::account_max_write_capacity_units),
-                      Field("TableMaxReadCapacityUnits", &S::table_max_read_capacity_units),
-                      Field("TableMaxWriteCapacityUnits", &S::table_max_write_capacity_units));
+    return FieldList(Field("AccountMaxReadCapacityUnits", &S::account_max_read_capacity_units),
+                     Field("AccountMaxWriteCapacityUnits", &S::account_max_write_capacity_units),
+                     Field("TableMaxReadCapacityUnits", &S::table_max_read_capacity_units),
+                     Field("TableMaxWriteCapacityUnits", &S::table_max_write_capacity_units));
   }
 };
 

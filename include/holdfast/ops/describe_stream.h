@@ -36,8 +36,8 @@ struct ShardFilter {
   static constexpr std::string_view kTypeName = "ShardFilter";
   static constexpr auto Fields() {
     using S = ShardFilter;
-    return std::tuple(Field("Type", &S::type, {.required = true}),
-                      Field("ShardId", &S::shard_id, kRequiredShardIdRules));
+    return FieldList(Field("Type", &S::type, {.required = true}),
+                     Field("ShardId", &S::shard_id, kRequiredShardIdRules));
   }
 };
 
@@ -50,10 +50,10 @@ struct DescribeStreamRequest {
   static constexpr std::string_view kTypeName = "DescribeStreamInput";
   static constexpr auto Fields() {
     using S = DescribeStreamRequest;
-    return std::tuple(Field("StreamArn", &S::stream_arn, kRequiredStreamArnRules),
-                      Field("Limit", &S::limit, {.value_min = 1, .value_max = 100}),
-                      Field("ExclusiveStartShardId", &S::exclusive_start_shard_id, kShardIdRules),
-                      Field("ShardFilter", &S::shard_filter));
+    return FieldList(Field("StreamArn", &S::stream_arn, kRequiredStreamArnRules),
+                     Field("Limit", &S::limit, {.value_min = 1, .value_max = 100}),
+                     Field("ExclusiveStartShardId", &S::exclusive_start_shard_id, kShardIdRules),
+                     Field("ShardFilter", &S::shard_filter));
   }
 };
 
@@ -64,8 +64,8 @@ struct SequenceNumberRange {
   static constexpr std::string_view kTypeName = "SequenceNumberRange";
   static constexpr auto Fields() {
     using S = SequenceNumberRange;
-    return std::tuple(Field("StartingSequenceNumber", &S::starting_sequence_number),
-                      Field("EndingSequenceNumber", &S::ending_sequence_number));
+    return FieldList(Field("StartingSequenceNumber", &S::starting_sequence_number),
+                     Field("EndingSequenceNumber", &S::ending_sequence_number));
   }
 };
 
@@ -77,8 +77,8 @@ struct Shard {
   static constexpr std::string_view kTypeName = "Shard";
   static constexpr auto Fields() {
     using S = Shard;
-    return std::tuple(Field("ShardId", &S::shard_id), Field("SequenceNumberRange", &S::sequence_number_range),
-                      Field("ParentShardId", &S::parent_shard_id));
+    return FieldList(Field("ShardId", &S::shard_id), Field("SequenceNumberRange", &S::sequence_number_range),
+                     Field("ParentShardId", &S::parent_shard_id));
   }
 };
 
@@ -96,12 +96,12 @@ struct StreamDescription {
   static constexpr std::string_view kTypeName = "StreamDescription";
   static constexpr auto Fields() {
     using S = StreamDescription;
-    return std::tuple(Field("StreamArn", &S::stream_arn), Field("StreamLabel", &S::stream_label),
-                      Field("StreamStatus", &S::stream_status), Field("StreamViewType", &S::stream_view_type),
-                      Field("CreationRequestDateTime", &S::creation_request_date_time),
-                      Field("TableName", &S::table_name), Field("KeySchema", &S::key_schema),
-                      Field("Shards", &S::shards, {.required = true}),
-                      Field("LastEvaluatedShardId", &S::last_evaluated_shard_id));
+    return FieldList(Field("StreamArn", &S::stream_arn), Field("StreamLabel", &S::stream_label),
+                     Field("StreamStatus", &S::stream_status), Field("StreamViewType", &S::stream_view_type),
+                     Field("CreationRequestDateTime", &S::creation_request_date_time),
+                     Field("TableName", &S::table_name), Field("KeySchema", &S::key_schema),
+                     Field("Shards", &S::shards, {.required = true}),
+                     Field("LastEvaluatedShardId", &S::last_evaluated_shard_id));
   }
 };
 
@@ -110,7 +110,7 @@ struct DescribeStreamResponse {
 
   static constexpr std::string_view kTypeName = "DescribeStreamOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("StreamDescription", &DescribeStreamResponse::stream_description));
+    return FieldList(Field("StreamDescription", &DescribeStreamResponse::stream_description));
   }
 };
 

@@ -10,7 +10,7 @@ struct DescribeTableRequest {
 
   static constexpr std::string_view kTypeName = "DescribeTableInput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableName", &DescribeTableRequest::table_name, kTableRules));
+    return FieldList(Field("TableName", &DescribeTableRequest::table_name, kTableRules));
   }
 };
 
@@ -18,7 +18,7 @@ struct DescribeTableResponse {
   TableDescription table;
 
   static constexpr std::string_view kTypeName = "DescribeTableOutput";
-  static constexpr auto Fields() { return std::tuple(Field("Table", &DescribeTableResponse::table)); }
+  static constexpr auto Fields() { return FieldList(Field("Table", &DescribeTableResponse::table)); }
 };
 
 }  // namespace holdfast

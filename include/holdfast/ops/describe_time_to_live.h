@@ -20,7 +20,7 @@ struct DescribeTimeToLiveRequest {
 
   static constexpr std::string_view kTypeName = "DescribeTimeToLiveInput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableName", &DescribeTimeToLiveRequest::table_name, kTableRules));
+    return FieldList(Field("TableName", &DescribeTimeToLiveRequest::table_name, kTableRules));
   }
 };
 
@@ -31,8 +31,8 @@ struct TimeToLiveDescription {
   static constexpr std::string_view kTypeName = "TimeToLiveDescription";
   static constexpr auto Fields() {
     using S = TimeToLiveDescription;
-    return std::tuple(Field("TimeToLiveStatus", &S::time_to_live_status),
-                      Field("AttributeName", &S::attribute_name));
+    return FieldList(Field("TimeToLiveStatus", &S::time_to_live_status),
+                     Field("AttributeName", &S::attribute_name));
   }
 };
 
@@ -41,7 +41,7 @@ struct DescribeTimeToLiveResponse {
 
   static constexpr std::string_view kTypeName = "DescribeTimeToLiveOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TimeToLiveDescription", &DescribeTimeToLiveResponse::time_to_live_description));
+    return FieldList(Field("TimeToLiveDescription", &DescribeTimeToLiveResponse::time_to_live_description));
   }
 };
 

@@ -23,13 +23,13 @@ struct GetItemRequest {
   static constexpr std::string_view kTypeName = "GetItemInput";
   static constexpr auto Fields() {
     using S = GetItemRequest;
-    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
-                      Field("Key", &S::key, {.required = true}),
-                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
-                      Field("ConsistentRead", &S::consistent_read),
-                      Field("ProjectionExpression", &S::projection_expression),
-                      Field("ExpressionAttributeNames", &S::expression_attribute_names),
-                      Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}));
+    return FieldList(Field("TableName", &S::table_name, kItemTableRules),
+                     Field("Key", &S::key, {.required = true}),
+                     Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+                     Field("ConsistentRead", &S::consistent_read),
+                     Field("ProjectionExpression", &S::projection_expression),
+                     Field("ExpressionAttributeNames", &S::expression_attribute_names),
+                     Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}));
   }
 };
 
@@ -40,7 +40,7 @@ struct GetItemResponse {
   static constexpr std::string_view kTypeName = "GetItemOutput";
   static constexpr auto Fields() {
     using S = GetItemResponse;
-    return std::tuple(Field("Item", &S::item), Field("ConsumedCapacity", &S::consumed_capacity));
+    return FieldList(Field("Item", &S::item), Field("ConsumedCapacity", &S::consumed_capacity));
   }
 };
 

@@ -14,7 +14,7 @@ struct GetRecordsRequest {
   static constexpr std::string_view kTypeName = "GetRecordsInput";
   static constexpr auto Fields() {
     using S = GetRecordsRequest;
-    return std::tuple(
+    return FieldList(
         Field("ShardIterator", &S::shard_iterator, {.required = true, .length_min = 1, .length_max = 2048}),
         Field("Limit", &S::limit, {.value_min = 1, .value_max = 1000}));
   }
@@ -40,10 +40,10 @@ struct StreamRecord {
   static constexpr std::string_view kTypeName = "StreamRecord";
   static constexpr auto Fields() {
     using S = StreamRecord;
-    return std::tuple(Field("ApproximateCreationDateTime", &S::approximate_creation_date_time),
-                      Field("Keys", &S::keys), Field("NewImage", &S::new_image),
-                      Field("OldImage", &S::old_image), Field("SequenceNumber", &S::sequence_number),
-                      Field("SizeBytes", &S::size_bytes), Field("StreamViewType", &S::stream_view_type));
+    return FieldList(Field("ApproximateCreationDateTime", &S::approximate_creation_date_time),
+                     Field("Keys", &S::keys), Field("NewImage", &S::new_image),
+                     Field("OldImage", &S::old_image), Field("SequenceNumber", &S::sequence_number),
+                     Field("SizeBytes", &S::size_bytes), Field("StreamViewType", &S::stream_view_type));
   }
 };
 
@@ -55,7 +55,7 @@ struct Identity {
   static constexpr std::string_view kTypeName = "Identity";
   static constexpr auto Fields() {
     using S = Identity;
-    return std::tuple(Field("PrincipalId", &S::principal_id), Field("Type", &S::type));
+    return FieldList(Field("PrincipalId", &S::principal_id), Field("Type", &S::type));
   }
 };
 
@@ -72,10 +72,10 @@ struct GetRecordsResponse {
     static constexpr std::string_view kTypeName = "Record";
     static constexpr auto Fields() {
       using S = Record;
-      return std::tuple(Field("eventID", &S::event_id), Field("eventName", &S::event_name),
-                        Field("eventVersion", &S::event_version), Field("eventSource", &S::event_source),
-                        Field("awsRegion", &S::aws_region), Field("dynamodb", &S::dynamodb),
-                        Field("userIdentity", &S::user_identity));
+      return FieldList(Field("eventID", &S::event_id), Field("eventName", &S::event_name),
+                       Field("eventVersion", &S::event_version), Field("eventSource", &S::event_source),
+                       Field("awsRegion", &S::aws_region), Field("dynamodb", &S::dynamodb),
+                       Field("userIdentity", &S::user_identity));
     }
   };
 
@@ -85,8 +85,8 @@ struct GetRecordsResponse {
   static constexpr std::string_view kTypeName = "GetRecordsOutput";
   static constexpr auto Fields() {
     using S = GetRecordsResponse;
-    return std::tuple(Field("Records", &S::records, {.required = true}),
-                      Field("NextShardIterator", &S::next_shard_iterator));
+    return FieldList(Field("Records", &S::records, {.required = true}),
+                     Field("NextShardIterator", &S::next_shard_iterator));
   }
 };
 

@@ -31,10 +31,10 @@ struct GetShardIteratorRequest {
   static constexpr std::string_view kTypeName = "GetShardIteratorInput";
   static constexpr auto Fields() {
     using S = GetShardIteratorRequest;
-    return std::tuple(Field("StreamArn", &S::stream_arn, kRequiredStreamArnRules),
-                      Field("ShardId", &S::shard_id, kRequiredShardIdRules),
-                      Field("ShardIteratorType", &S::shard_iterator_type, {.required = true}),
-                      Field("SequenceNumber", &S::sequence_number, {.length_min = 21, .length_max = 40}));
+    return FieldList(Field("StreamArn", &S::stream_arn, kRequiredStreamArnRules),
+                     Field("ShardId", &S::shard_id, kRequiredShardIdRules),
+                     Field("ShardIteratorType", &S::shard_iterator_type, {.required = true}),
+                     Field("SequenceNumber", &S::sequence_number, {.length_min = 21, .length_max = 40}));
   }
 };
 
@@ -43,7 +43,7 @@ struct GetShardIteratorResponse {
 
   static constexpr std::string_view kTypeName = "GetShardIteratorOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("ShardIterator", &GetShardIteratorResponse::shard_iterator));
+    return FieldList(Field("ShardIterator", &GetShardIteratorResponse::shard_iterator));
   }
 };
 

@@ -71,7 +71,7 @@ struct AttributeValueUpdate {
   static constexpr std::string_view kTypeName = "AttributeValueUpdate";
   static constexpr auto Fields() {
     using S = AttributeValueUpdate;
-    return std::tuple(Field("Value", &S::value), Field("Action", &S::action));
+    return FieldList(Field("Value", &S::value), Field("Action", &S::action));
   }
 };
 using AttributeUpdates = std::map<std::string, AttributeValueUpdate>;
@@ -85,9 +85,9 @@ struct ExpectedAttributeValue {
   static constexpr std::string_view kTypeName = "ExpectedAttributeValue";
   static constexpr auto Fields() {
     using S = ExpectedAttributeValue;
-    return std::tuple(Field("Value", &S::value), Field("Exists", &S::exists),
-                      Field("ComparisonOperator", &S::comparison_operator),
-                      Field("AttributeValueList", &S::attribute_value_list));
+    return FieldList(Field("Value", &S::value), Field("Exists", &S::exists),
+                     Field("ComparisonOperator", &S::comparison_operator),
+                     Field("AttributeValueList", &S::attribute_value_list));
   }
 };
 using ExpectedAttributes = std::map<std::string, ExpectedAttributeValue>;
@@ -99,8 +99,8 @@ struct LegacyCondition {
   static constexpr std::string_view kTypeName = "Condition";
   static constexpr auto Fields() {
     using S = LegacyCondition;
-    return std::tuple(Field("AttributeValueList", &S::attribute_value_list),
-                      Field("ComparisonOperator", &S::comparison_operator, {.required = true}));
+    return FieldList(Field("AttributeValueList", &S::attribute_value_list),
+                     Field("ComparisonOperator", &S::comparison_operator, {.required = true}));
   }
 };
 using LegacyConditions = std::map<std::string, LegacyCondition>;

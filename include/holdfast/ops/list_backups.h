@@ -27,13 +27,13 @@ struct ListBackupsRequest {
   static constexpr std::string_view kTypeName = "ListBackupsInput";
   static constexpr auto Fields() {
     using S = ListBackupsRequest;
-    return std::tuple(Field("TableName", &S::table_name, {.table_name = TableNameRule::kOfTable}),
-                      Field("Limit", &S::limit, {.value_min = 1, .value_max = 100}),
-                      Field("TimeRangeLowerBound", &S::time_range_lower_bound),
-                      Field("TimeRangeUpperBound", &S::time_range_upper_bound),
-                      Field("ExclusiveStartBackupArn", &S::exclusive_start_backup_arn,
-                            {.length_min = 37, .length_max = 1024}),
-                      Field("BackupType", &S::backup_type));
+    return FieldList(Field("TableName", &S::table_name, {.table_name = TableNameRule::kOfTable}),
+                     Field("Limit", &S::limit, {.value_min = 1, .value_max = 100}),
+                     Field("TimeRangeLowerBound", &S::time_range_lower_bound),
+                     Field("TimeRangeUpperBound", &S::time_range_upper_bound),
+                     Field("ExclusiveStartBackupArn", &S::exclusive_start_backup_arn,
+                           {.length_min = 37, .length_max = 1024}),
+                     Field("BackupType", &S::backup_type));
   }
 };
 
@@ -52,7 +52,7 @@ struct BackupSummary {
   static constexpr std::string_view kTypeName = "BackupSummary";
   static constexpr auto Fields() {
     using S = BackupSummary;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name), Field("TableId", &S::table_id), Field("TableArn", &S::table_arn),
         Field("BackupArn", &S::backup_arn), Field("BackupName", &S::backup_name),
         Field("BackupCreationDateTime", &S::backup_creation_date_time),
@@ -68,8 +68,8 @@ struct ListBackupsResponse {
   static constexpr std::string_view kTypeName = "ListBackupsOutput";
   static constexpr auto Fields() {
     using S = ListBackupsResponse;
-    return std::tuple(Field("BackupSummaries", &S::backup_summaries),
-                      Field("LastEvaluatedBackupArn", &S::last_evaluated_backup_arn));
+    return FieldList(Field("BackupSummaries", &S::backup_summaries),
+                     Field("LastEvaluatedBackupArn", &S::last_evaluated_backup_arn));
   }
 };
 

@@ -16,7 +16,7 @@ struct ListStreamsRequest {
   static constexpr std::string_view kTypeName = "ListStreamsInput";
   static constexpr auto Fields() {
     using S = ListStreamsRequest;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, {.length_min = 3, .length_max = 255, .pattern = kNamePattern}),
         Field("Limit", &S::limit, {.value_min = 1, .value_max = 100}),
         Field("ExclusiveStartStreamArn", &S::exclusive_start_stream_arn, kStreamArnRules));
@@ -31,8 +31,8 @@ struct Stream {
   static constexpr std::string_view kTypeName = "Stream";
   static constexpr auto Fields() {
     using S = Stream;
-    return std::tuple(Field("StreamArn", &S::stream_arn), Field("TableName", &S::table_name),
-                      Field("StreamLabel", &S::stream_label));
+    return FieldList(Field("StreamArn", &S::stream_arn), Field("TableName", &S::table_name),
+                     Field("StreamLabel", &S::stream_label));
   }
 };
 
@@ -43,8 +43,8 @@ struct ListStreamsResponse {
   static constexpr std::string_view kTypeName = "ListStreamsOutput";
   static constexpr auto Fields() {
     using S = ListStreamsResponse;
-    return std::tuple(Field("Streams", &S::streams, {.required = true}),
-                      Field("LastEvaluatedStreamArn", &S::last_evaluated_stream_arn));
+    return FieldList(Field("Streams", &S::streams, {.required = true}),
+                     Field("LastEvaluatedStreamArn", &S::last_evaluated_stream_arn));
   }
 };
 

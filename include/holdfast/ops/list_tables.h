@@ -12,9 +12,9 @@ struct ListTablesRequest {
   static constexpr std::string_view kTypeName = "ListTablesInput";
   static constexpr auto Fields() {
     using S = ListTablesRequest;
-    return std::tuple(Field("ExclusiveStartTableName", &S::exclusive_start_table_name,
-                            {.length_min = 3, .length_max = 255, .pattern = kNamePattern}),
-                      Field("Limit", &S::limit, {.value_min = 1, .value_max = 100}));
+    return FieldList(Field("ExclusiveStartTableName", &S::exclusive_start_table_name,
+                           {.length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                     Field("Limit", &S::limit, {.value_min = 1, .value_max = 100}));
   }
 };
 
@@ -25,8 +25,8 @@ struct ListTablesResponse {
   static constexpr std::string_view kTypeName = "ListTablesOutput";
   static constexpr auto Fields() {
     using S = ListTablesResponse;
-    return std::tuple(Field("TableNames", &S::table_names, {.required = true}),
-                      Field("LastEvaluatedTableName", &S::last_evaluated_table_name));
+    return FieldList(Field("TableNames", &S::table_names, {.required = true}),
+                     Field("LastEvaluatedTableName", &S::last_evaluated_table_name));
   }
 };
 

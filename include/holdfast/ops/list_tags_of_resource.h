@@ -12,7 +12,7 @@ struct ListTagsOfResourceRequest {
   static constexpr std::string_view kTypeName = "ListTagsOfResourceInput";
   static constexpr auto Fields() {
     using S = ListTagsOfResourceRequest;
-    return std::tuple(Field("ResourceArn", &S::resource_arn, kArnRules), Field("NextToken", &S::next_token));
+    return FieldList(Field("ResourceArn", &S::resource_arn, kArnRules), Field("NextToken", &S::next_token));
   }
 };
 
@@ -23,7 +23,7 @@ struct ListTagsOfResourceResponse {
   static constexpr std::string_view kTypeName = "ListTagsOfResourceOutput";
   static constexpr auto Fields() {
     using S = ListTagsOfResourceResponse;
-    return std::tuple(Field("Tags", &S::tags), Field("NextToken", &S::next_token));
+    return FieldList(Field("Tags", &S::tags), Field("NextToken", &S::next_token));
   }
 };
 

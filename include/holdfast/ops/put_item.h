@@ -30,7 +30,7 @@ struct PutItemRequest {
   static constexpr std::string_view kTypeName = "PutItemInput";
   static constexpr auto Fields() {
     using S = PutItemRequest;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, kItemTableRules), Field("Item", &S::item, {.required = true}),
         Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
         Field("ReturnItemCollectionMetrics", &S::return_item_collection_metrics),
@@ -51,8 +51,8 @@ struct PutItemResponse {
   static constexpr std::string_view kTypeName = "PutItemOutput";
   static constexpr auto Fields() {
     using S = PutItemResponse;
-    return std::tuple(Field("Attributes", &S::attributes), Field("ConsumedCapacity", &S::consumed_capacity),
-                      Field("ItemCollectionMetrics", &S::item_collection_metrics));
+    return FieldList(Field("Attributes", &S::attributes), Field("ConsumedCapacity", &S::consumed_capacity),
+                     Field("ItemCollectionMetrics", &S::item_collection_metrics));
   }
 };
 

@@ -46,21 +46,21 @@ struct QueryRequest {
   static constexpr std::string_view kTypeName = "QueryInput";
   static constexpr auto Fields() {
     using S = QueryRequest;
-    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
-                      Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
-                      Field("Limit", &S::limit, {.value_min = 1, .terse = true}),
-                      Field("ConsistentRead", &S::consistent_read),
-                      Field("ScanIndexForward", &S::scan_index_forward),
-                      Field("ExclusiveStartKey", &S::exclusive_start_key),
-                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
-                      Field("ProjectionExpression", &S::projection_expression),
-                      Field("FilterExpression", &S::filter_expression),
-                      Field("KeyConditionExpression", &S::key_condition_expression),
-                      Field("ExpressionAttributeNames", &S::expression_attribute_names),
-                      Field("ExpressionAttributeValues", &S::expression_attribute_values),
-                      Field("KeyConditions", &S::key_conditions), Field("QueryFilter", &S::query_filter),
-                      Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}),
-                      Field("ConditionalOperator", &S::conditional_operator));
+    return FieldList(Field("TableName", &S::table_name, kItemTableRules),
+                     Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
+                     Field("Limit", &S::limit, {.value_min = 1, .terse = true}),
+                     Field("ConsistentRead", &S::consistent_read),
+                     Field("ScanIndexForward", &S::scan_index_forward),
+                     Field("ExclusiveStartKey", &S::exclusive_start_key),
+                     Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+                     Field("ProjectionExpression", &S::projection_expression),
+                     Field("FilterExpression", &S::filter_expression),
+                     Field("KeyConditionExpression", &S::key_condition_expression),
+                     Field("ExpressionAttributeNames", &S::expression_attribute_names),
+                     Field("ExpressionAttributeValues", &S::expression_attribute_values),
+                     Field("KeyConditions", &S::key_conditions), Field("QueryFilter", &S::query_filter),
+                     Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}),
+                     Field("ConditionalOperator", &S::conditional_operator));
   }
 };
 
@@ -74,7 +74,7 @@ struct QueryResponse {
   static constexpr std::string_view kTypeName = "QueryOutput";
   static constexpr auto Fields() {
     using S = QueryResponse;
-    return std::tuple(
+    return FieldList(
         Field("Items", &S::items), Field("Count", &S::count), Field("ScannedCount", &S::scanned_count),
         Field("LastEvaluatedKey", &S::last_evaluated_key), Field("ConsumedCapacity", &S::consumed_capacity));
   }

@@ -16,10 +16,10 @@ struct RestoreTableFromBackupRequest : RestoreOverrides {
   static constexpr std::string_view kTypeName = "RestoreTableFromBackupInput";
   static constexpr auto Fields() {
     using S = RestoreTableFromBackupRequest;
-    return std::tuple_cat(std::tuple(Field("TargetTableName", &S::target_table_name,
-                                           {.required = true, .table_name = TableNameRule::kOfNewTable}),
-                                     Field("BackupArn", &S::backup_arn, kBackupArnRules)),
-                          RestoreOverrides::Fields());
+    return FieldList(Field("TargetTableName", &S::target_table_name,
+                           {.required = true, .table_name = TableNameRule::kOfNewTable}),
+                     Field("BackupArn", &S::backup_arn, kBackupArnRules)) +
+           RestoreOverrides::Fields();
   }
 };
 
@@ -28,7 +28,7 @@ struct RestoreTableFromBackupResponse {
 
   static constexpr std::string_view kTypeName = "RestoreTableFromBackupOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableDescription", &RestoreTableFromBackupResponse::table_description));
+    return FieldList(Field("TableDescription", &RestoreTableFromBackupResponse::table_description));
   }
 };
 

@@ -19,15 +19,14 @@ struct RestoreTableToPointInTimeRequest : RestoreOverrides {
   static constexpr std::string_view kTypeName = "RestoreTableToPointInTimeInput";
   static constexpr auto Fields() {
     using S = RestoreTableToPointInTimeRequest;
-    return std::tuple_cat(
-        std::tuple(
-            Field("SourceTableArn", &S::source_table_arn, {.length_min = 1, .length_max = 1024}),
-            Field("SourceTableName", &S::source_table_name, {.table_name = TableNameRule::kOfNewTable}),
-            Field("TargetTableName", &S::target_table_name,
-                  {.required = true, .table_name = TableNameRule::kOfNewTable}),
-            Field("UseLatestRestorableTime", &S::use_latest_restorable_time),
-            Field("RestoreDateTime", &S::restore_date_time)),
-        RestoreOverrides::Fields());
+    return FieldList(
+               Field("SourceTableArn", &S::source_table_arn, {.length_min = 1, .length_max = 1024}),
+               Field("SourceTableName", &S::source_table_name, {.table_name = TableNameRule::kOfNewTable}),
+               Field("TargetTableName", &S::target_table_name,
+                     {.required = true, .table_name = TableNameRule::kOfNewTable}),
+               Field("UseLatestRestorableTime", &S::use_latest_restorable_time),
+               Field("RestoreDateTime", &S::restore_date_time)) +
+           RestoreOverrides::Fields();
   }
 };
 
@@ -36,7 +35,7 @@ struct RestoreTableToPointInTimeResponse {
 
   static constexpr std::string_view kTypeName = "RestoreTableToPointInTimeOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableDescription", &RestoreTableToPointInTimeResponse::table_description));
+    return FieldList(Field("TableDescription", &RestoreTableToPointInTimeResponse::table_description));
   }
 };
 

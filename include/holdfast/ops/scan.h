@@ -31,21 +31,21 @@ struct ScanRequest {
   static constexpr std::string_view kTypeName = "ScanInput";
   static constexpr auto Fields() {
     using S = ScanRequest;
-    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
-                      Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
-                      Field("Limit", &S::limit, {.value_min = 1}),
-                      Field("ConsistentRead", &S::consistent_read),
-                      Field("ExclusiveStartKey", &S::exclusive_start_key),
-                      Field("Segment", &S::segment, {.value_min = 0, .value_max = 999999}),
-                      Field("TotalSegments", &S::total_segments, {.value_min = 1, .value_max = 1000000}),
-                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
-                      Field("ProjectionExpression", &S::projection_expression),
-                      Field("FilterExpression", &S::filter_expression),
-                      Field("ExpressionAttributeNames", &S::expression_attribute_names),
-                      Field("ExpressionAttributeValues", &S::expression_attribute_values),
-                      Field("ScanFilter", &S::scan_filter),
-                      Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}),
-                      Field("ConditionalOperator", &S::conditional_operator));
+    return FieldList(Field("TableName", &S::table_name, kItemTableRules),
+                     Field("IndexName", &S::index_name, kIndexNameRules), Field("Select", &S::select),
+                     Field("Limit", &S::limit, {.value_min = 1}),
+                     Field("ConsistentRead", &S::consistent_read),
+                     Field("ExclusiveStartKey", &S::exclusive_start_key),
+                     Field("Segment", &S::segment, {.value_min = 0, .value_max = 999999}),
+                     Field("TotalSegments", &S::total_segments, {.value_min = 1, .value_max = 1000000}),
+                     Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
+                     Field("ProjectionExpression", &S::projection_expression),
+                     Field("FilterExpression", &S::filter_expression),
+                     Field("ExpressionAttributeNames", &S::expression_attribute_names),
+                     Field("ExpressionAttributeValues", &S::expression_attribute_values),
+                     Field("ScanFilter", &S::scan_filter),
+                     Field("AttributesToGet", &S::attributes_to_get, {.length_min = 1}),
+                     Field("ConditionalOperator", &S::conditional_operator));
   }
 };
 
@@ -59,7 +59,7 @@ struct ScanResponse {
   static constexpr std::string_view kTypeName = "ScanOutput";
   static constexpr auto Fields() {
     using S = ScanResponse;
-    return std::tuple(
+    return FieldList(
         Field("Items", &S::items), Field("Count", &S::count), Field("ScannedCount", &S::scanned_count),
         Field("LastEvaluatedKey", &S::last_evaluated_key), Field("ConsumedCapacity", &S::consumed_capacity));
   }

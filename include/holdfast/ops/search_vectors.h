@@ -58,16 +58,16 @@ struct SearchVectorsRequest {
     using S = SearchVectorsRequest;
     Rules index_name = kIndexNameRules;
     index_name.required = index_name.terse = true;
-    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
-                      Field("IndexName", &S::index_name, index_name),
-                      Field("SearchVector", &S::search_vector,
-                            {.required = true, .length_min = 1, .length_max = 4096, .terse = true}),
-                      Field("TopK", &S::top_k, {.required = true, .value_min = 1}),
-                      Field("SearchConditionExpression", &S::search_condition_expression),
-                      Field("ProjectionExpression", &S::projection_expression),
-                      Field("ExpressionAttributeNames", &S::expression_attribute_names),
-                      Field("ExpressionAttributeValues", &S::expression_attribute_values),
-                      Field("ReturnConsumedCapacity", &S::return_consumed_capacity));
+    return FieldList(Field("TableName", &S::table_name, kItemTableRules),
+                     Field("IndexName", &S::index_name, index_name),
+                     Field("SearchVector", &S::search_vector,
+                           {.required = true, .length_min = 1, .length_max = 4096, .terse = true}),
+                     Field("TopK", &S::top_k, {.required = true, .value_min = 1}),
+                     Field("SearchConditionExpression", &S::search_condition_expression),
+                     Field("ProjectionExpression", &S::projection_expression),
+                     Field("ExpressionAttributeNames", &S::expression_attribute_names),
+                     Field("ExpressionAttributeValues", &S::expression_attribute_values),
+                     Field("ReturnConsumedCapacity", &S::return_consumed_capacity));
   }
 };
 
@@ -83,7 +83,7 @@ struct SearchResult {
 
   static constexpr std::string_view kTypeName = "SearchResult";
   static constexpr auto Fields() {
-    return std::tuple(Field("Item", &SearchResult::item), Field("Score", &SearchResult::score));
+    return FieldList(Field("Item", &SearchResult::item), Field("Score", &SearchResult::score));
   }
 };
 
@@ -94,8 +94,8 @@ struct SearchVectorsResponse {
   static constexpr std::string_view kTypeName = "SearchVectorsOutput";
   static constexpr auto Fields() {
     using S = SearchVectorsResponse;
-    return std::tuple(Field("SearchResults", &S::search_results),
-                      Field("ConsumedCapacity", &S::consumed_capacity));
+    return FieldList(Field("SearchResults", &S::search_results),
+                     Field("ConsumedCapacity", &S::consumed_capacity));
   }
 };
 

@@ -121,7 +121,7 @@ struct KeySchemaElement {
   static constexpr std::string_view kTypeName = "KeySchemaElement";
   static constexpr auto Fields() {
     using S = KeySchemaElement;
-    return std::tuple(
+    return FieldList(
         Field("AttributeName", &S::attribute_name, {.required = true, .length_min = 1, .length_max = 255}),
         Field("KeyType", &S::key_type, {.required = true}));
   }
@@ -135,7 +135,7 @@ struct AttributeDefinition {
   static constexpr std::string_view kTypeName = "AttributeDefinition";
   static constexpr auto Fields() {
     using S = AttributeDefinition;
-    return std::tuple(
+    return FieldList(
         Field("AttributeName", &S::attribute_name, {.required = true, .length_min = 1, .length_max = 255}),
         Field("AttributeType", &S::attribute_type, {.required = true}));
   }
@@ -149,8 +149,8 @@ struct Projection {
   static constexpr std::string_view kTypeName = "Projection";
   static constexpr auto Fields() {
     using S = Projection;
-    return std::tuple(Field("ProjectionType", &S::projection_type),
-                      Field("NonKeyAttributes", &S::non_key_attributes, {.length_min = 1, .length_max = 20}));
+    return FieldList(Field("ProjectionType", &S::projection_type),
+                     Field("NonKeyAttributes", &S::non_key_attributes, {.length_min = 1, .length_max = 20}));
   }
 };
 
@@ -161,10 +161,10 @@ struct ProvisionedThroughput {
   static constexpr std::string_view kTypeName = "ProvisionedThroughput";
   static constexpr auto Fields() {
     using S = ProvisionedThroughput;
-    return std::tuple(Field("ReadCapacityUnits", &S::read_capacity_units,
-                            {.required = true, .value_min = 1, .is_long = true}),
-                      Field("WriteCapacityUnits", &S::write_capacity_units,
-                            {.required = true, .value_min = 1, .is_long = true}));
+    return FieldList(Field("ReadCapacityUnits", &S::read_capacity_units,
+                           {.required = true, .value_min = 1, .is_long = true}),
+                     Field("WriteCapacityUnits", &S::write_capacity_units,
+                           {.required = true, .value_min = 1, .is_long = true}));
   }
   friend bool operator==(const ProvisionedThroughput&, const ProvisionedThroughput&) = default;
 };
@@ -178,8 +178,8 @@ struct OnDemandThroughput {
   static constexpr std::string_view kTypeName = "OnDemandThroughput";
   static constexpr auto Fields() {
     using S = OnDemandThroughput;
-    return std::tuple(Field("MaxReadRequestUnits", &S::max_read_request_units, {.is_long = true}),
-                      Field("MaxWriteRequestUnits", &S::max_write_request_units, {.is_long = true}));
+    return FieldList(Field("MaxReadRequestUnits", &S::max_read_request_units, {.is_long = true}),
+                     Field("MaxWriteRequestUnits", &S::max_write_request_units, {.is_long = true}));
   }
   friend bool operator==(const OnDemandThroughput&, const OnDemandThroughput&) = default;
 };
@@ -192,8 +192,8 @@ struct WarmThroughput {
   static constexpr std::string_view kTypeName = "WarmThroughput";
   static constexpr auto Fields() {
     using S = WarmThroughput;
-    return std::tuple(Field("ReadUnitsPerSecond", &S::read_units_per_second, {.is_long = true}),
-                      Field("WriteUnitsPerSecond", &S::write_units_per_second, {.is_long = true}));
+    return FieldList(Field("ReadUnitsPerSecond", &S::read_units_per_second, {.is_long = true}),
+                     Field("WriteUnitsPerSecond", &S::write_units_per_second, {.is_long = true}));
   }
 };
 
@@ -205,11 +205,10 @@ struct LocalSecondaryIndex {
   static constexpr std::string_view kTypeName = "LocalSecondaryIndex";
   static constexpr auto Fields() {
     using S = LocalSecondaryIndex;
-    return std::tuple(
-        Field("IndexName", &S::index_name,
-              {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
-        Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
-        Field("Projection", &S::projection, {.required = true}));
+    return FieldList(Field("IndexName", &S::index_name,
+                           {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                     Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),
+                     Field("Projection", &S::projection, {.required = true}));
   }
 };
 
@@ -224,13 +223,13 @@ struct GlobalSecondaryIndex {
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndex";
   static constexpr auto Fields() {
     using S = GlobalSecondaryIndex;
-    return std::tuple(Field("IndexName", &S::index_name,
-                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
-                      Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
-                      Field("Projection", &S::projection, {.required = true}),
-                      Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Field("OnDemandThroughput", &S::on_demand_throughput),
-                      Field("WarmThroughput", &S::warm_throughput));
+    return FieldList(Field("IndexName", &S::index_name,
+                           {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                     Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
+                     Field("Projection", &S::projection, {.required = true}),
+                     Field("ProvisionedThroughput", &S::provisioned_throughput),
+                     Field("OnDemandThroughput", &S::on_demand_throughput),
+                     Field("WarmThroughput", &S::warm_throughput));
   }
 };
 
@@ -239,8 +238,8 @@ struct VectorAttribute {
 
   static constexpr std::string_view kTypeName = "VectorAttribute";
   static constexpr auto Fields() {
-    return std::tuple(Field("AttributeName", &VectorAttribute::attribute_name,
-                            {.required = true, .length_min = 1, .length_max = 255}));
+    return FieldList(Field("AttributeName", &VectorAttribute::attribute_name,
+                           {.required = true, .length_min = 1, .length_max = 255}));
   }
 };
 
@@ -251,7 +250,7 @@ struct SearchSchemaElement {
   static constexpr std::string_view kTypeName = "SearchSchemaElement";
   static constexpr auto Fields() {
     using S = SearchSchemaElement;
-    return std::tuple(
+    return FieldList(
         Field("AttributeName", &S::attribute_name, {.required = true, .length_min = 1, .length_max = 255}),
         Field("SearchSchemaElementType", &S::element_type, {.required = true}));
   }
@@ -271,14 +270,13 @@ struct VectorIndex {
   static constexpr std::string_view kTypeName = "VectorIndex";
   static constexpr auto Fields() {
     using S = VectorIndex;
-    return std::tuple(
-        Field("IndexName", &S::index_name,
-              {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
-        Field("VectorAttribute", &S::vector_attribute, {.required = true}),
-        Field("Dimensions", &S::dimensions, {.required = true, .value_min = 1, .is_long = true}),
-        Field("DistanceFunction", &S::distance_function, {.required = true}),
-        Field("Projection", &S::projection, {.required = true}),
-        Field("SearchSchema", &S::search_schema, {.length_min = 1}));
+    return FieldList(Field("IndexName", &S::index_name,
+                           {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                     Field("VectorAttribute", &S::vector_attribute, {.required = true}),
+                     Field("Dimensions", &S::dimensions, {.required = true, .value_min = 1, .is_long = true}),
+                     Field("DistanceFunction", &S::distance_function, {.required = true}),
+                     Field("Projection", &S::projection, {.required = true}),
+                     Field("SearchSchema", &S::search_schema, {.length_min = 1}));
   }
 };
 
@@ -290,8 +288,8 @@ struct StreamSpecification {
   static constexpr std::string_view kTypeName = "StreamSpecification";
   static constexpr auto Fields() {
     using S = StreamSpecification;
-    return std::tuple(Field("StreamEnabled", &S::stream_enabled, {.required = true}),
-                      Field("StreamViewType", &S::stream_view_type));
+    return FieldList(Field("StreamEnabled", &S::stream_enabled, {.required = true}),
+                     Field("StreamViewType", &S::stream_view_type));
   }
 };
 
@@ -304,8 +302,8 @@ struct SseSpecification {
   static constexpr std::string_view kTypeName = "SSESpecification";
   static constexpr auto Fields() {
     using S = SseSpecification;
-    return std::tuple(Field("Enabled", &S::enabled), Field("SSEType", &S::sse_type),
-                      Field("KMSMasterKeyId", &S::kms_master_key_id));
+    return FieldList(Field("Enabled", &S::enabled), Field("SSEType", &S::sse_type),
+                     Field("KMSMasterKeyId", &S::kms_master_key_id));
   }
 };
 
@@ -316,8 +314,8 @@ struct Tag {
   static constexpr std::string_view kTypeName = "Tag";
   static constexpr auto Fields() {
     using S = Tag;
-    return std::tuple(Field("Key", &S::key, {.required = true, .length_min = 1, .length_max = 128}),
-                      Field("Value", &S::value, {.required = true, .length_min = 0, .length_max = 256}));
+    return FieldList(Field("Key", &S::key, {.required = true, .length_min = 1, .length_max = 128}),
+                     Field("Value", &S::value, {.required = true, .length_min = 0, .length_max = 256}));
   }
 };
 
@@ -333,11 +331,11 @@ struct ProvisionedThroughputDescription {
   static constexpr std::string_view kTypeName = "ProvisionedThroughputDescription";
   static constexpr auto Fields() {
     using S = ProvisionedThroughputDescription;
-    return std::tuple(Field("LastIncreaseDateTime", &S::last_increase_date_time),
-                      Field("LastDecreaseDateTime", &S::last_decrease_date_time),
-                      Field("NumberOfDecreasesToday", &S::number_of_decreases_today),
-                      Field("ReadCapacityUnits", &S::read_capacity_units),
-                      Field("WriteCapacityUnits", &S::write_capacity_units));
+    return FieldList(Field("LastIncreaseDateTime", &S::last_increase_date_time),
+                     Field("LastDecreaseDateTime", &S::last_decrease_date_time),
+                     Field("NumberOfDecreasesToday", &S::number_of_decreases_today),
+                     Field("ReadCapacityUnits", &S::read_capacity_units),
+                     Field("WriteCapacityUnits", &S::write_capacity_units));
   }
 };
 
@@ -349,8 +347,8 @@ struct TableWarmThroughputDescription {
   static constexpr std::string_view kTypeName = "TableWarmThroughputDescription";
   static constexpr auto Fields() {
     using S = TableWarmThroughputDescription;
-    return std::tuple(Field("ReadUnitsPerSecond", &S::read_units_per_second),
-                      Field("WriteUnitsPerSecond", &S::write_units_per_second), Field("Status", &S::status));
+    return FieldList(Field("ReadUnitsPerSecond", &S::read_units_per_second),
+                     Field("WriteUnitsPerSecond", &S::write_units_per_second), Field("Status", &S::status));
   }
 };
 
@@ -362,8 +360,8 @@ struct GlobalSecondaryIndexWarmThroughputDescription {
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndexWarmThroughputDescription";
   static constexpr auto Fields() {
     using S = GlobalSecondaryIndexWarmThroughputDescription;
-    return std::tuple(Field("ReadUnitsPerSecond", &S::read_units_per_second),
-                      Field("WriteUnitsPerSecond", &S::write_units_per_second), Field("Status", &S::status));
+    return FieldList(Field("ReadUnitsPerSecond", &S::read_units_per_second),
+                     Field("WriteUnitsPerSecond", &S::write_units_per_second), Field("Status", &S::status));
   }
 };
 
@@ -374,7 +372,7 @@ struct BillingModeSummary {
   static constexpr std::string_view kTypeName = "BillingModeSummary";
   static constexpr auto Fields() {
     using S = BillingModeSummary;
-    return std::tuple(
+    return FieldList(
         Field("BillingMode", &S::billing_mode),
         Field("LastUpdateToPayPerRequestDateTime", &S::last_update_to_pay_per_request_date_time));
   }
@@ -387,8 +385,8 @@ struct TableClassSummary {
   static constexpr std::string_view kTypeName = "TableClassSummary";
   static constexpr auto Fields() {
     using S = TableClassSummary;
-    return std::tuple(Field("TableClass", &S::table_class),
-                      Field("LastUpdateDateTime", &S::last_update_date_time));
+    return FieldList(Field("TableClass", &S::table_class),
+                     Field("LastUpdateDateTime", &S::last_update_date_time));
   }
 };
 
@@ -400,8 +398,8 @@ struct SseDescription {
   static constexpr std::string_view kTypeName = "SSEDescription";
   static constexpr auto Fields() {
     using S = SseDescription;
-    return std::tuple(Field("Status", &S::status), Field("SSEType", &S::sse_type),
-                      Field("KMSMasterKeyArn", &S::kms_master_key_arn));
+    return FieldList(Field("Status", &S::status), Field("SSEType", &S::sse_type),
+                     Field("KMSMasterKeyArn", &S::kms_master_key_arn));
   }
 };
 
@@ -416,9 +414,9 @@ struct LocalSecondaryIndexDescription {
   static constexpr std::string_view kTypeName = "LocalSecondaryIndexDescription";
   static constexpr auto Fields() {
     using S = LocalSecondaryIndexDescription;
-    return std::tuple(Field("IndexName", &S::index_name), Field("KeySchema", &S::key_schema),
-                      Field("Projection", &S::projection), Field("IndexSizeBytes", &S::index_size_bytes),
-                      Field("ItemCount", &S::item_count), Field("IndexArn", &S::index_arn));
+    return FieldList(Field("IndexName", &S::index_name), Field("KeySchema", &S::key_schema),
+                     Field("Projection", &S::projection), Field("IndexSizeBytes", &S::index_size_bytes),
+                     Field("ItemCount", &S::item_count), Field("IndexArn", &S::index_arn));
   }
 };
 
@@ -438,13 +436,13 @@ struct GlobalSecondaryIndexDescription {
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndexDescription";
   static constexpr auto Fields() {
     using S = GlobalSecondaryIndexDescription;
-    return std::tuple(Field("IndexName", &S::index_name), Field("KeySchema", &S::key_schema),
-                      Field("Projection", &S::projection), Field("IndexStatus", &S::index_status),
-                      Field("Backfilling", &S::backfilling),
-                      Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Field("IndexSizeBytes", &S::index_size_bytes), Field("ItemCount", &S::item_count),
-                      Field("IndexArn", &S::index_arn), Field("OnDemandThroughput", &S::on_demand_throughput),
-                      Field("WarmThroughput", &S::warm_throughput));
+    return FieldList(Field("IndexName", &S::index_name), Field("KeySchema", &S::key_schema),
+                     Field("Projection", &S::projection), Field("IndexStatus", &S::index_status),
+                     Field("Backfilling", &S::backfilling),
+                     Field("ProvisionedThroughput", &S::provisioned_throughput),
+                     Field("IndexSizeBytes", &S::index_size_bytes), Field("ItemCount", &S::item_count),
+                     Field("IndexArn", &S::index_arn), Field("OnDemandThroughput", &S::on_demand_throughput),
+                     Field("WarmThroughput", &S::warm_throughput));
   }
 };
 
@@ -463,11 +461,10 @@ struct VectorIndexDescription : VectorIndex {
   static constexpr std::string_view kTypeName = "VectorIndexDescription";
   static constexpr auto Fields() {
     using S = VectorIndexDescription;
-    return std::tuple_cat(
-        VectorIndex::Fields(),
-        std::tuple(Field("IndexStatus", &S::index_status), Field("Backfilling", &S::backfilling),
-                   Field("IndexSizeBytes", &S::index_size_bytes), Field("ItemCount", &S::item_count),
-                   Field("IndexArn", &S::index_arn), Field("SkippedItemCount", &S::skipped_item_count)));
+    return VectorIndex::Fields() +
+           FieldList(Field("IndexStatus", &S::index_status), Field("Backfilling", &S::backfilling),
+                     Field("IndexSizeBytes", &S::index_size_bytes), Field("ItemCount", &S::item_count),
+                     Field("IndexArn", &S::index_arn), Field("SkippedItemCount", &S::skipped_item_count));
   }
 };
 
@@ -481,7 +478,7 @@ struct RestoreSummary {
   static constexpr std::string_view kTypeName = "RestoreSummary";
   static constexpr auto Fields() {
     using S = RestoreSummary;
-    return std::tuple(
+    return FieldList(
         Field("SourceBackupArn", &S::source_backup_arn), Field("SourceTableArn", &S::source_table_arn),
         Field("RestoreDateTime", &S::restore_date_time), Field("RestoreInProgress", &S::restore_in_progress));
   }
@@ -515,7 +512,7 @@ struct TableDescription {
   static constexpr std::string_view kTypeName = "TableDescription";
   static constexpr auto Fields() {
     using S = TableDescription;
-    return std::tuple(
+    return FieldList(
         Field("AttributeDefinitions", &S::attribute_definitions), Field("TableName", &S::table_name),
         Field("KeySchema", &S::key_schema), Field("TableStatus", &S::table_status),
         Field("CreationDateTime", &S::creation_date_time),

@@ -12,15 +12,15 @@ struct TagResourceRequest {
   static constexpr std::string_view kTypeName = "TagResourceInput";
   static constexpr auto Fields() {
     using S = TagResourceRequest;
-    return std::tuple(Field("ResourceArn", &S::resource_arn, kArnRules),
-                      Field("Tags", &S::tags, {.required = true}));
+    return FieldList(Field("ResourceArn", &S::resource_arn, kArnRules),
+                     Field("Tags", &S::tags, {.required = true}));
   }
 };
 
 struct TagResourceResponse {
   static constexpr std::string_view kTypeName = "TagResourceOutput";
   static constexpr bool kEmptyBody = true;  // not even {}
-  static constexpr auto Fields() { return std::tuple(); }
+  static constexpr auto Fields() { return FieldList(); }
 };
 
 }  // namespace holdfast

@@ -14,10 +14,10 @@ struct TransactGet {
   static constexpr std::string_view kTypeName = "Get";
   static constexpr auto Fields() {
     using S = TransactGet;
-    return std::tuple(Field("TableName", &S::table_name, kItemTableRules),
-                      Field("Key", &S::key, {.required = true}),
-                      Field("ProjectionExpression", &S::projection_expression),
-                      Field("ExpressionAttributeNames", &S::expression_attribute_names));
+    return FieldList(Field("TableName", &S::table_name, kItemTableRules),
+                     Field("Key", &S::key, {.required = true}),
+                     Field("ProjectionExpression", &S::projection_expression),
+                     Field("ExpressionAttributeNames", &S::expression_attribute_names));
   }
 };
 
@@ -26,7 +26,7 @@ struct TransactGetItem {
 
   static constexpr std::string_view kTypeName = "TransactGetItem";
   static constexpr auto Fields() {
-    return std::tuple(Field("Get", &TransactGetItem::get, {.required = true}));
+    return FieldList(Field("Get", &TransactGetItem::get, {.required = true}));
   }
 };
 
@@ -37,7 +37,7 @@ struct TransactGetItemsRequest {
   static constexpr std::string_view kTypeName = "TransactGetItemsInput";
   static constexpr auto Fields() {
     using S = TransactGetItemsRequest;
-    return std::tuple(
+    return FieldList(
         Field("TransactItems", &S::transact_items, {.required = true, .length_min = 1, .length_max = 100}),
         Field("ReturnConsumedCapacity", &S::return_consumed_capacity));
   }
@@ -47,7 +47,7 @@ struct ItemResponse {
   std::optional<Item> item;
 
   static constexpr std::string_view kTypeName = "ItemResponse";
-  static constexpr auto Fields() { return std::tuple(Field("Item", &ItemResponse::item)); }
+  static constexpr auto Fields() { return FieldList(Field("Item", &ItemResponse::item)); }
 };
 
 struct TransactGetItemsResponse {
@@ -57,7 +57,7 @@ struct TransactGetItemsResponse {
   static constexpr std::string_view kTypeName = "TransactGetItemsOutput";
   static constexpr auto Fields() {
     using S = TransactGetItemsResponse;
-    return std::tuple(Field("Responses", &S::responses), Field("ConsumedCapacity", &S::consumed_capacity));
+    return FieldList(Field("Responses", &S::responses), Field("ConsumedCapacity", &S::consumed_capacity));
   }
 };
 

@@ -28,7 +28,7 @@ struct TransactConditionCheck {
   static constexpr std::string_view kTypeName = "ConditionCheck";
   static constexpr auto Fields() {
     using S = TransactConditionCheck;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
         Field("ConditionExpression", &S::condition_expression, {.required = true}),
         Field("ExpressionAttributeNames", &S::expression_attribute_names),
@@ -48,7 +48,7 @@ struct TransactPut {
   static constexpr std::string_view kTypeName = "Put";
   static constexpr auto Fields() {
     using S = TransactPut;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, kItemTableRules), Field("Item", &S::item, {.required = true}),
         Field("ConditionExpression", &S::condition_expression),
         Field("ExpressionAttributeNames", &S::expression_attribute_names),
@@ -68,7 +68,7 @@ struct TransactDelete {
   static constexpr std::string_view kTypeName = "Delete";
   static constexpr auto Fields() {
     using S = TransactDelete;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
         Field("ConditionExpression", &S::condition_expression),
         Field("ExpressionAttributeNames", &S::expression_attribute_names),
@@ -89,7 +89,7 @@ struct TransactUpdate {
   static constexpr std::string_view kTypeName = "Update";
   static constexpr auto Fields() {
     using S = TransactUpdate;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
         Field("UpdateExpression", &S::update_expression, {.required = true}),
         Field("ConditionExpression", &S::condition_expression),
@@ -109,8 +109,8 @@ struct TransactWriteItem {
   static constexpr std::string_view kTypeName = "TransactWriteItem";
   static constexpr auto Fields() {
     using S = TransactWriteItem;
-    return std::tuple(Field("ConditionCheck", &S::condition_check), Field("Put", &S::put),
-                      Field("Delete", &S::delete_action), Field("Update", &S::update));
+    return FieldList(Field("ConditionCheck", &S::condition_check), Field("Put", &S::put),
+                     Field("Delete", &S::delete_action), Field("Update", &S::update));
   }
 };
 
@@ -124,7 +124,7 @@ struct TransactWriteItemsRequest {
   static constexpr std::string_view kTypeName = "TransactWriteItemsInput";
   static constexpr auto Fields() {
     using S = TransactWriteItemsRequest;
-    return std::tuple(
+    return FieldList(
         Field("TransactItems", &S::transact_items, {.required = true, .length_min = 1, .length_max = 100}),
         Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
         Field("ReturnItemCollectionMetrics", &S::return_item_collection_metrics),
@@ -139,8 +139,8 @@ struct TransactWriteItemsResponse {
   static constexpr std::string_view kTypeName = "TransactWriteItemsOutput";
   static constexpr auto Fields() {
     using S = TransactWriteItemsResponse;
-    return std::tuple(Field("ConsumedCapacity", &S::consumed_capacity),
-                      Field("ItemCollectionMetrics", &S::item_collection_metrics));
+    return FieldList(Field("ConsumedCapacity", &S::consumed_capacity),
+                     Field("ItemCollectionMetrics", &S::item_collection_metrics));
   }
 };
 

@@ -12,15 +12,15 @@ struct UntagResourceRequest {
   static constexpr std::string_view kTypeName = "UntagResourceInput";
   static constexpr auto Fields() {
     using S = UntagResourceRequest;
-    return std::tuple(Field("ResourceArn", &S::resource_arn, kArnRules),
-                      Field("TagKeys", &S::tag_keys, {.required = true}));
+    return FieldList(Field("ResourceArn", &S::resource_arn, kArnRules),
+                     Field("TagKeys", &S::tag_keys, {.required = true}));
   }
 };
 
 struct UntagResourceResponse {
   static constexpr std::string_view kTypeName = "UntagResourceOutput";
   static constexpr bool kEmptyBody = true;
-  static constexpr auto Fields() { return std::tuple(); }
+  static constexpr auto Fields() { return FieldList(); }
 };
 
 }  // namespace holdfast

@@ -16,7 +16,7 @@ struct PointInTimeRecoverySpecification {
   static constexpr std::string_view kTypeName = "PointInTimeRecoverySpecification";
   static constexpr auto Fields() {
     using S = PointInTimeRecoverySpecification;
-    return std::tuple(
+    return FieldList(
         Field("PointInTimeRecoveryEnabled", &S::point_in_time_recovery_enabled, {.required = true}),
         Field("RecoveryPeriodInDays", &S::recovery_period_in_days, {.value_min = 1, .value_max = 35}));
   }
@@ -29,9 +29,9 @@ struct UpdateContinuousBackupsRequest {
   static constexpr std::string_view kTypeName = "UpdateContinuousBackupsInput";
   static constexpr auto Fields() {
     using S = UpdateContinuousBackupsRequest;
-    return std::tuple(Field("TableName", &S::table_name, kTableRules),
-                      Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery_specification,
-                            {.required = true}));
+    return FieldList(Field("TableName", &S::table_name, kTableRules),
+                     Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery_specification,
+                           {.required = true}));
   }
 };
 
@@ -40,8 +40,8 @@ struct UpdateContinuousBackupsResponse {
 
   static constexpr std::string_view kTypeName = "UpdateContinuousBackupsOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("ContinuousBackupsDescription",
-                            &UpdateContinuousBackupsResponse::continuous_backups_description));
+    return FieldList(Field("ContinuousBackupsDescription",
+                           &UpdateContinuousBackupsResponse::continuous_backups_description));
   }
 };
 

@@ -34,7 +34,7 @@ struct UpdateItemRequest {
   static constexpr std::string_view kTypeName = "UpdateItemInput";
   static constexpr auto Fields() {
     using S = UpdateItemRequest;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name, kItemTableRules), Field("Key", &S::key, {.required = true}),
         Field("ReturnValues", &S::return_values),
         Field("ReturnConsumedCapacity", &S::return_consumed_capacity),
@@ -57,8 +57,8 @@ struct UpdateItemResponse {
   static constexpr std::string_view kTypeName = "UpdateItemOutput";
   static constexpr auto Fields() {
     using S = UpdateItemResponse;
-    return std::tuple(Field("Attributes", &S::attributes), Field("ConsumedCapacity", &S::consumed_capacity),
-                      Field("ItemCollectionMetrics", &S::item_collection_metrics));
+    return FieldList(Field("Attributes", &S::attributes), Field("ConsumedCapacity", &S::consumed_capacity),
+                     Field("ItemCollectionMetrics", &S::item_collection_metrics));
   }
 };
 

@@ -15,11 +15,11 @@ struct UpdateGlobalSecondaryIndexAction {
   static constexpr std::string_view kTypeName = "UpdateGlobalSecondaryIndexAction";
   static constexpr auto Fields() {
     using S = UpdateGlobalSecondaryIndexAction;
-    return std::tuple(Field("IndexName", &S::index_name,
-                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
-                      Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Field("OnDemandThroughput", &S::on_demand_throughput),
-                      Field("WarmThroughput", &S::warm_throughput));
+    return FieldList(Field("IndexName", &S::index_name,
+                           {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                     Field("ProvisionedThroughput", &S::provisioned_throughput),
+                     Field("OnDemandThroughput", &S::on_demand_throughput),
+                     Field("WarmThroughput", &S::warm_throughput));
   }
 };
 
@@ -32,8 +32,8 @@ struct DeleteGlobalSecondaryIndexAction {
 
   static constexpr std::string_view kTypeName = "DeleteGlobalSecondaryIndexAction";
   static constexpr auto Fields() {
-    return std::tuple(Field("IndexName", &DeleteGlobalSecondaryIndexAction::index_name,
-                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}));
+    return FieldList(Field("IndexName", &DeleteGlobalSecondaryIndexAction::index_name,
+                           {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}));
   }
 };
 
@@ -46,8 +46,8 @@ struct GlobalSecondaryIndexUpdate {
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndexUpdate";
   static constexpr auto Fields() {
     using S = GlobalSecondaryIndexUpdate;
-    return std::tuple(Field("Update", &S::update), Field("Create", &S::create),
-                      Field("Delete", &S::delete_action));
+    return FieldList(Field("Update", &S::update), Field("Create", &S::create),
+                     Field("Delete", &S::delete_action));
   }
 };
 
@@ -67,7 +67,7 @@ struct VectorIndexUpdate {
   static constexpr std::string_view kTypeName = "VectorIndexUpdate";
   static constexpr auto Fields() {
     using S = VectorIndexUpdate;
-    return std::tuple(Field("Create", &S::create), Field("Delete", &S::delete_action));
+    return FieldList(Field("Create", &S::create), Field("Delete", &S::delete_action));
   }
 };
 
@@ -88,17 +88,17 @@ struct UpdateTableRequest {
   static constexpr std::string_view kTypeName = "UpdateTableInput";
   static constexpr auto Fields() {
     using S = UpdateTableRequest;
-    return std::tuple(Field("AttributeDefinitions", &S::attribute_definitions),
-                      Field("TableName", &S::table_name, kTableRules), Field("BillingMode", &S::billing_mode),
-                      Field("ProvisionedThroughput", &S::provisioned_throughput),
-                      Field("GlobalSecondaryIndexUpdates", &S::global_secondary_index_updates),
-                      Field("StreamSpecification", &S::stream_specification),
-                      Field("SSESpecification", &S::sse_specification), Field("TableClass", &S::table_class),
-                      Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
-                      Field("VectorIndexUpdates", &S::vector_index_updates), Refused{"ReplicaUpdates"},
-                      Field("OnDemandThroughput", &S::on_demand_throughput),
-                      Field("WarmThroughput", &S::warm_throughput), Refused{"MultiRegionConsistency"},
-                      Refused{"GlobalTableWitnessUpdates"}, Refused{"GlobalTableSettingsReplicationMode"});
+    return FieldList(Field("AttributeDefinitions", &S::attribute_definitions),
+                     Field("TableName", &S::table_name, kTableRules), Field("BillingMode", &S::billing_mode),
+                     Field("ProvisionedThroughput", &S::provisioned_throughput),
+                     Field("GlobalSecondaryIndexUpdates", &S::global_secondary_index_updates),
+                     Field("StreamSpecification", &S::stream_specification),
+                     Field("SSESpecification", &S::sse_specification), Field("TableClass", &S::table_class),
+                     Field("DeletionProtectionEnabled", &S::deletion_protection_enabled),
+                     Field("VectorIndexUpdates", &S::vector_index_updates), Refused{"ReplicaUpdates"},
+                     Field("OnDemandThroughput", &S::on_demand_throughput),
+                     Field("WarmThroughput", &S::warm_throughput), Refused{"MultiRegionConsistency"},
+                     Refused{"GlobalTableWitnessUpdates"}, Refused{"GlobalTableSettingsReplicationMode"});
   }
 };
 
@@ -107,7 +107,7 @@ struct UpdateTableResponse {
 
   static constexpr std::string_view kTypeName = "UpdateTableOutput";
   static constexpr auto Fields() {
-    return std::tuple(Field("TableDescription", &UpdateTableResponse::table_description));
+    return FieldList(Field("TableDescription", &UpdateTableResponse::table_description));
   }
 };
 

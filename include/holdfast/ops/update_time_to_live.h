@@ -12,7 +12,7 @@ struct TimeToLiveSpecification {
   static constexpr std::string_view kTypeName = "TimeToLiveSpecification";
   static constexpr auto Fields() {
     using S = TimeToLiveSpecification;
-    return std::tuple(
+    return FieldList(
         Field("Enabled", &S::enabled, {.required = true}),
         Field("AttributeName", &S::attribute_name, {.required = true, .length_min = 1, .length_max = 255}));
   }
@@ -25,8 +25,8 @@ struct UpdateTimeToLiveRequest {
   static constexpr std::string_view kTypeName = "UpdateTimeToLiveInput";
   static constexpr auto Fields() {
     using S = UpdateTimeToLiveRequest;
-    return std::tuple(Field("TableName", &S::table_name, kTableRules),
-                      Field("TimeToLiveSpecification", &S::time_to_live_specification, {.required = true}));
+    return FieldList(Field("TableName", &S::table_name, kTableRules),
+                     Field("TimeToLiveSpecification", &S::time_to_live_specification, {.required = true}));
   }
 };
 
@@ -35,8 +35,7 @@ struct UpdateTimeToLiveResponse {
 
   static constexpr std::string_view kTypeName = "UpdateTimeToLiveOutput";
   static constexpr auto Fields() {
-    return std::tuple(
-        Field("TimeToLiveSpecification", &UpdateTimeToLiveResponse::time_to_live_specification));
+    return FieldList(Field("TimeToLiveSpecification", &UpdateTimeToLiveResponse::time_to_live_specification));
   }
 };
 

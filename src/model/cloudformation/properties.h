@@ -24,8 +24,8 @@ struct SseProperties {
   static constexpr std::string_view kTypeName = "SSESpecification";
   static constexpr auto Fields() {
     using S = SseProperties;
-    return std::tuple(Field("SSEEnabled", &S::enabled, {.required = true}), Field("SSEType", &S::sse_type),
-                      Field("KMSMasterKeyId", &S::kms_master_key_id));
+    return FieldList(Field("SSEEnabled", &S::enabled, {.required = true}), Field("SSEType", &S::sse_type),
+                     Field("KMSMasterKeyId", &S::kms_master_key_id));
   }
 };
 
@@ -35,8 +35,8 @@ struct StreamProperties {
 
   static constexpr std::string_view kTypeName = "StreamSpecification";
   static constexpr auto Fields() {
-    return std::tuple(Field("StreamViewType", &StreamProperties::view_type, {.required = true}),
-                      Refused{"ResourcePolicy"});
+    return FieldList(Field("StreamViewType", &StreamProperties::view_type, {.required = true}),
+                     Refused{"ResourcePolicy"});
   }
 };
 
@@ -63,7 +63,7 @@ struct TableProperties {
   static constexpr std::string_view kTypeName = "AWS::DynamoDB::Table";
   static constexpr auto Fields() {
     using S = TableProperties;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name), Field("BillingMode", &S::billing_mode),
         Field("ProvisionedThroughput", &S::provisioned_throughput),
         Field("OnDemandThroughput", &S::on_demand_throughput), Field("WarmThroughput", &S::warm_throughput),
@@ -89,7 +89,7 @@ struct PrimaryKeyProperties {
   static constexpr std::string_view kTypeName = "PrimaryKey";
   static constexpr auto Fields() {
     using S = PrimaryKeyProperties;
-    return std::tuple(Field("Name", &S::name), Field("Type", &S::type, {.required = true}));
+    return FieldList(Field("Name", &S::name), Field("Type", &S::type, {.required = true}));
   }
 };
 struct SimpleTableProperties {
@@ -103,7 +103,7 @@ struct SimpleTableProperties {
   static constexpr std::string_view kTypeName = "AWS::Serverless::SimpleTable";
   static constexpr auto Fields() {
     using S = SimpleTableProperties;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name), Field("PrimaryKey", &S::primary_key),
         Field("ProvisionedThroughput", &S::provisioned_throughput), Field("SSESpecification", &S::encryption),
         Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery), Field("Tags", &S::tags));
@@ -117,7 +117,7 @@ struct ReadOnDemandProperties {
 
   static constexpr std::string_view kTypeName = "ReadOnDemandThroughputSettings";
   static constexpr auto Fields() {
-    return std::tuple(Field("MaxReadRequestUnits", &ReadOnDemandProperties::max_read_request_units));
+    return FieldList(Field("MaxReadRequestUnits", &ReadOnDemandProperties::max_read_request_units));
   }
 };
 struct WriteOnDemandProperties {
@@ -125,7 +125,7 @@ struct WriteOnDemandProperties {
 
   static constexpr std::string_view kTypeName = "WriteOnDemandThroughputSettings";
   static constexpr auto Fields() {
-    return std::tuple(Field("MaxWriteRequestUnits", &WriteOnDemandProperties::max_write_request_units));
+    return FieldList(Field("MaxWriteRequestUnits", &WriteOnDemandProperties::max_write_request_units));
   }
 };
 struct GlobalTableIndexProperties {
@@ -136,14 +136,13 @@ struct GlobalTableIndexProperties {
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndex";
   static constexpr auto Fields() {
     using S = GlobalTableIndexProperties;
-    return std::tuple(Field("IndexName", &S::index_name,
-                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
-                      Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
-                      Field("Projection", &S::projection, {.required = true}),
-                      Refused{"WriteProvisionedThroughputSettings"},
-                      Refused{"WriteOnDemandThroughputSettings"},
-                      Refused{"ReadProvisionedThroughputSettings"}, Refused{"ReadOnDemandThroughputSettings"},
-                      Refused{"WarmThroughput"});
+    return FieldList(Field("IndexName", &S::index_name,
+                           {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
+                     Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
+                     Field("Projection", &S::projection, {.required = true}),
+                     Refused{"WriteProvisionedThroughputSettings"},
+                     Refused{"WriteOnDemandThroughputSettings"}, Refused{"ReadProvisionedThroughputSettings"},
+                     Refused{"ReadOnDemandThroughputSettings"}, Refused{"WarmThroughput"});
   }
 };
 struct ReplicaProperties {
@@ -157,14 +156,14 @@ struct ReplicaProperties {
   static constexpr std::string_view kTypeName = "ReplicaSpecification";
   static constexpr auto Fields() {
     using S = ReplicaProperties;
-    return std::tuple(Field("Region", &S::region, {.required = true}), Field("TableClass", &S::table_class),
-                      Field("DeletionProtectionEnabled", &S::deletion_protection),
-                      Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
-                      Field("ReadOnDemandThroughputSettings", &S::read_on_demand), Field("Tags", &S::tags),
-                      Refused{"ContributorInsightsSpecification"}, Refused{"GlobalSecondaryIndexes"},
-                      Refused{"GlobalTableSettingsReplicationMode"}, Refused{"KinesisStreamSpecification"},
-                      Refused{"ReadProvisionedThroughputSettings"}, Refused{"ReplicaStreamSpecification"},
-                      Refused{"ResourcePolicy"}, Refused{"SSESpecification"});
+    return FieldList(Field("Region", &S::region, {.required = true}), Field("TableClass", &S::table_class),
+                     Field("DeletionProtectionEnabled", &S::deletion_protection),
+                     Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
+                     Field("ReadOnDemandThroughputSettings", &S::read_on_demand), Field("Tags", &S::tags),
+                     Refused{"ContributorInsightsSpecification"}, Refused{"GlobalSecondaryIndexes"},
+                     Refused{"GlobalTableSettingsReplicationMode"}, Refused{"KinesisStreamSpecification"},
+                     Refused{"ReadProvisionedThroughputSettings"}, Refused{"ReplicaStreamSpecification"},
+                     Refused{"ResourcePolicy"}, Refused{"SSESpecification"});
   }
 };
 struct GlobalTableProperties {
@@ -184,7 +183,7 @@ struct GlobalTableProperties {
   static constexpr std::string_view kTypeName = "AWS::DynamoDB::GlobalTable";
   static constexpr auto Fields() {
     using S = GlobalTableProperties;
-    return std::tuple(
+    return FieldList(
         Field("TableName", &S::table_name), Field("BillingMode", &S::billing_mode),
         Field("AttributeDefinitions", &S::attribute_definitions, {.required = true}),
         Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1, .length_max = 2}),

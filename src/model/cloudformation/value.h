@@ -52,7 +52,7 @@ class PropertyReader {
         problems_.Problem(child.place, "not supported by holdfast (" + std::string(T::kTypeName) + ")");
       };
       static constexpr auto kFields = T::Fields();
-      std::apply([&](const auto&... field) { (Either(field, read, refuse), ...); }, kFields);
+      kFields.ForEach([&](const auto& field) { Either(field, read, refuse); });
       if (!known) problems_.Problem(child.place, "no property of " + std::string(T::kTypeName));
     }
     auto note_missing = [&]<class S, class M>(const Field<S, M>& field) {
@@ -60,8 +60,7 @@ class PropertyReader {
         problems_.Problem(value.place, "has no " + std::string(field.name));
     };
     static constexpr auto kFields = T::Fields();
-    std::apply([&](const auto&... field) { (Either(field, note_missing, [](const Refused&) {}), ...); },
-               kFields);
+    kFields.ForEach([&](const auto& field) { Either(field, note_missing, [](const Refused&) {}); });
   }
 
   template <class T>

@@ -43,7 +43,7 @@ Node NodeOf(const T& value) {
     if constexpr (requires { field.member; }) SetField(field.name, value.*field.member, &map);
   };
   static constexpr auto kFields = T::Fields();
-  std::apply([&](const auto&... field) { (set(field), ...); }, kFields);
+  kFields.ForEach(set);
   return map;
 }
 
