@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/packages.sh
 install_packages $holdfast_build_packages clang-tidy-14
-[ -f build/release/compile_commands.json ] || cmake --preset release >&2
+# Only configured, never built: how each file by itself would be compiled.
+[ -f build/tidy/compile_commands.json ] || cmake --preset release -B build/tidy -DHOLDFAST_TOGETHER=OFF >&2
 [ $# -gt 0 ] || mapfile -t files < <(git ls-files 'src/*.cc' ':!src/*_test.cc')
-clang-tidy-14 --quiet -p build/release "${@:-${files[@]}}"
+clang-tidy-14 --quiet -p build/tidy "${@:-${files[@]}}"

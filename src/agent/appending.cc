@@ -5,7 +5,6 @@
 namespace holdfast::agent {
 namespace {
 
-constexpr int kAttemptsMax = 8;
 constexpr size_t kPayloadBytesMax = 256 << 10;
 
 Status CheckPayload(const AppendRequest& request, bool system) {

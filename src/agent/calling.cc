@@ -11,7 +11,7 @@ namespace holdfast::agent {
 namespace {
 
 constexpr int64_t kLeaseMillis = 30'000;
-constexpr int64_t kAttemptsMax = 12;
+constexpr int64_t kCallsMax = 12;
 constexpr int64_t kTryingMillis = 86'400'000;
 constexpr int64_t kFirstPauseMillis = 1'000, kLongestPauseMillis = 300'000;
 constexpr size_t kResultBytesMax = 64 << 10;
@@ -160,7 +160,7 @@ Task<Status> Core::FinishWebhook(SessionPtr session, EffectRow effect, Result<mo
   std::string problem =
       answer ? "it answered with status " + std::to_string(answer->status) : answer.error().message();
   bool refused = !answer && model::RefusalName(answer.error()) == "NotConfigured";
-  bool dead = refused || (answer && IsFinal(answer->status)) || effect.attempts >= kAttemptsMax ||
+  bool dead = refused || (answer && IsFinal(answer->status)) || effect.attempts >= kCallsMax ||
               now - effect.since > kTryingMillis;
   Writes writes(table_);
   if (dead) {

@@ -8,16 +8,11 @@
 namespace holdfast::agent {
 namespace {
 
-constexpr int kAttemptsMax = 8;
 constexpr int64_t kEventsMax = 16;        // of one piece of work
 constexpr int64_t kFailuresMax = 5;       // of one event, before it counts as poison
 constexpr int64_t kDetachMillis = 2'000;  // for a worker to come back
 constexpr std::string_view kConnected =
     "|ws:";  // in an owner's name: it was given the session over a connection
-
-Error Fenced(const std::string& session) {
-  return model::Refuse("Fenced", "the session " + session + " is no longer this worker's");
-}
 
 Status CheckAgents(const std::vector<std::string>& agents) {
   if (agents.empty() || agents.size() > 64)

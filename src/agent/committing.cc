@@ -8,15 +8,10 @@
 namespace holdfast::agent {
 namespace {
 
-constexpr int kAttemptsMax = 8;
 constexpr size_t kInlineBytesMax = 300 << 10;  // a larger state has rows of its own
 constexpr size_t kChunkBytes = 300 << 10;
 constexpr size_t kStateBytesMax = 8 << 20;
 constexpr size_t kWritesMax = 100;
-
-Error Fenced(const std::string& session) {
-  return model::Refuse("Fenced", "the session " + session + " is no longer this worker's");
-}
 
 Status CheckRequest(const CommitRequest& request) {
   if (!IsEventId(request.token))

@@ -171,6 +171,9 @@ Error Core::Stopping() {
 Error Core::Contended() {
   return model::Refuse("Unavailable", "the session is being changed by many at once: try again");
 }
+Error Core::Fenced(const std::string& session) {
+  return model::Refuse("Fenced", "the session " + session + " is no longer this worker's");
+}
 Error Core::Unknown(const Error& error) {
   return model::FromStore(error);
 }

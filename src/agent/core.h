@@ -187,6 +187,8 @@ class Core final : public Runtime {
     return Pause{this, millis};
   }
   void Wake(uint64_t sleeper);
+  // How often something is tried against others who change the same.
+  static constexpr int kAttemptsMax = 8;
   // Before another try at something: a random part of a growing time.
   auto PauseBefore(int attempt) {
     return Sleep(1 + static_cast<int64_t>(random_.Below(uint64_t{4} << std::min(attempt, 4))));
@@ -199,6 +201,7 @@ class Core final : public Runtime {
   int64_t Now() const { return loop_->NowMillis(); }
   static Error Stopping();
   static Error Contended();
+  static Error Fenced(const std::string& session);
   static Error Unknown(const Error& error);
 
   Async<std::optional<Item>> Get(std::string pk, std::string sk);

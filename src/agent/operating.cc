@@ -7,8 +7,6 @@
 namespace holdfast::agent {
 namespace {
 
-constexpr int kAttemptsMax = 8;
-
 Error NoSession(const std::string& key) {
   return model::Refuse("NotFound", "there is no session " + key);
 }

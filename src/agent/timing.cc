@@ -9,7 +9,6 @@
 namespace holdfast::agent {
 namespace {
 
-constexpr int kAttemptsMax = 8;
 constexpr int64_t kHorizonMillis = 5 * 60'000;  // what is due later stays in the index alone
 constexpr int64_t kLateBuckets = 15;            // writers of entries may be this late
 constexpr int kPromotionsMax = 64;              // at once

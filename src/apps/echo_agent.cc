@@ -2,13 +2,14 @@
 
 #include <memory>
 
+#include "apps/item_text.h"
 #include "model/refusal.h"
 
 namespace holdfast::apps {
 namespace {
 
 constexpr int kSessionsAtOnce = 64;
-constexpr int64_t kRetryMillis = 1'000;
+constexpr int64_t kEchoRetryMillis = 1'000;
 constexpr size_t kTextBytesMax = 64 << 10;  // a longer text would not fit into the answer's rows
 
 class FunctionWorker final : public agent::WorkerSink {
@@ -30,7 +31,7 @@ class FunctionWorker final : public agent::WorkerSink {
     runtime_->Commit(std::move(commit), [runtime = runtime_, session = work.session,
                                          epoch = work.epoch](const Result<agent::Committed>& committed) {
       if (committed || model::RefusalName(committed.error()) == "Fenced") return;
-      runtime->Release({session, epoch, committed.error().message(), kRetryMillis}, [](const Status&) {});
+      runtime->Release({session, epoch, committed.error().message(), kEchoRetryMillis}, [](const Status&) {});
     });
   }
   // A turn is over before anybody could ask for its end.
@@ -40,11 +41,6 @@ class FunctionWorker final : public agent::WorkerSink {
   agent::Runtime* const runtime_;
   const AgentFunction function_;
 };
-
-std::string TextOf(const Item& item, std::string_view name) {
-  auto value = item.Get(name);
-  return value && value->type() == AttributeValue::Type::kString ? value->AsText() : "";
-}
 
 agent::EffectRequest Send(const std::string& content) {
   return {.type = "send_message", .payload = Item{{"content", content}}};

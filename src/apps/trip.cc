@@ -5,6 +5,7 @@
 #include <set>
 
 #include "apps/apps.h"
+#include "apps/item_text.h"
 #include "model/instant.h"
 #include "model/refusal.h"
 
@@ -13,11 +14,6 @@ namespace {
 
 using model::Refuse;
 using Type = AttributeValue::Type;
-
-std::string TextOf(const Item& item, std::string_view name) {
-  auto value = item.Get(name);
-  return value && value->type() == Type::kString ? value->AsText() : std::string();
-}
 
 AttributeMap MapOf(const Item& item, std::string_view name) {
   auto value = item.Get(name);

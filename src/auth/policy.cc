@@ -20,8 +20,6 @@ size_t CharacterEnd(std::string_view text, size_t at) {
   return at;
 }
 
-constexpr std::string_view kTagPrefix = "aws:PrincipalTag/";
-
 }  // namespace
 
 void Glob::Finish() {

@@ -104,6 +104,8 @@ struct PolicyText {
 
 // --- policies ---
 
+inline constexpr std::string_view kTagPrefix = "aws:PrincipalTag/";
+
 struct PolicyTest {
   enum class Operator : uint8_t { kEquals, kEqualsIgnoreCase, kLike, kBool, kNull };
   enum class Quantifier : uint8_t { kNone, kForAllValues, kForAnyValue };

@@ -26,7 +26,7 @@ struct Freeing {
 };
 using Number = std::unique_ptr<BIGNUM, Freeing<BIGNUM, BN_free>>;
 using Builder = std::unique_ptr<OSSL_PARAM_BLD, Freeing<OSSL_PARAM_BLD, OSSL_PARAM_BLD_free>>;
-using Parameters = std::unique_ptr<OSSL_PARAM, Freeing<OSSL_PARAM, OSSL_PARAM_free>>;
+using KeyParameters = std::unique_ptr<OSSL_PARAM, Freeing<OSSL_PARAM, OSSL_PARAM_free>>;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Freeing<EVP_PKEY_CTX, EVP_PKEY_CTX_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Freeing<EVP_MD_CTX, EVP_MD_CTX_free>>;
 using EcdsaSignature = std::unique_ptr<ECDSA_SIG, Freeing<ECDSA_SIG, ECDSA_SIG_free>>;
@@ -41,7 +41,7 @@ Number NumberOf(std::string_view bytes) {
 
 // Null when OpenSSL finds it to be no key.
 KeyHandle MakeKey(const char* type, const Builder& builder) {
-  Parameters parameters(OSSL_PARAM_BLD_to_param(builder.get()));
+  KeyParameters parameters(OSSL_PARAM_BLD_to_param(builder.get()));
   KeyContext context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
   EVP_PKEY* made = nullptr;
   if (context == nullptr || EVP_PKEY_fromdata_init(context.get()) != 1 ||

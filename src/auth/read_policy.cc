@@ -11,7 +11,6 @@ using simdjson::dom::element_type;
 
 constexpr std::string_view kVersion = "2012-10-17";
 constexpr std::string_view kOldVersion = "2008-10-17";
-constexpr std::string_view kTagPrefix = "aws:PrincipalTag/";
 
 bool SameIgnoringCase(std::string_view a, std::string_view b) {
   auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };

@@ -3,7 +3,7 @@
 namespace holdfast::cli {
 namespace {
 
-struct CheckConfig {
+struct PolicyCheckConfig {
   std::string file;
   std::string principal, role, tenant;
   std::string action, resource;
@@ -16,14 +16,14 @@ constexpr int kDenied = 1;
 
 class Given final : public auth::FactSource {
  public:
-  explicit Given(const CheckConfig& config) : config_(config) {}
+  explicit Given(const PolicyCheckConfig& config) : config_(config) {}
   void Gather(auth::Facts* facts) const override {
     (*facts)[auth::Fact::kLeadingKeys].values = config_.keys;
     (*facts)[auth::Fact::kAttributes].values = config_.attributes;
   }
 
  private:
-  const CheckConfig& config_;
+  const PolicyCheckConfig& config_;
 };
 
 Result<auth::Action> ActionNamed(std::string_view name) {
@@ -34,7 +34,7 @@ Result<auth::Action> ActionNamed(std::string_view name) {
   return static_cast<auth::Action>(number);
 }
 
-Result<int> CheckPolicy(const CheckConfig& config) {
+Result<int> CheckPolicy(const PolicyCheckConfig& config) {
   HF_TRY(auto permissions, auth::Permissions::Load(config.file, {config.region, config.account}));
   HF_TRY(auth::Action action, ActionNamed(config.action));
   std::string resource = config.resource;

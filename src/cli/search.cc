@@ -135,7 +135,7 @@ void SetCondition(const SearchConfig& config, const std::optional<ExpressionValu
   request->expression_attribute_values = values;
 }
 
-Status Run(const SearchConfig& config) {
+Status RunSearch(const SearchConfig& config) {
   int sources = !config.vector.empty() + !config.vector_file.empty() + !config.like.empty();
   if (sources != 1) return BadArgument("give exactly one of --vector, --vector-file and --like");
   HF_TRY(std::optional<ExpressionValues> values, ParseValues(config.values));
@@ -168,7 +168,7 @@ Status Run(const SearchConfig& config) {
 }  // namespace
 
 int Search(const SearchConfig& config) {
-  Status done = Run(config);
+  Status done = RunSearch(config);
   if (done) return 0;
   std::fprintf(stderr, "holdfast: %s\n", done.error().message().c_str());
   return done.error().code() == ErrorCode::kValidation ? 2 : 1;

@@ -18,7 +18,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kYaml = R"yaml(
+constexpr std::string_view kJobsYaml = R"yaml(
 model: shelf
 version: 1
 tables:
@@ -54,7 +54,7 @@ patterns:
 )yaml";
 
 ModelPtr Load(std::string_view from = {}, std::string_view to = {}) {
-  std::string yaml(kYaml);
+  std::string yaml(kJobsYaml);
   for (size_t at = yaml.find(from); !from.empty() && at != std::string::npos;
        at = yaml.find(from, at + to.size()))
     yaml.replace(at, from.size(), to);

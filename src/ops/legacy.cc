@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/limits.h"
+#include "ops/table_schema.h"
 
 namespace holdfast::ops {
 namespace {
@@ -16,10 +17,6 @@ using expression::Tree;
 using value::Type;
 using value::ValueView;
 using Comparison = ComparisonOperator;
-
-Error Invalid(const std::string& why) {
-  return ValidationError("One or more parameter values were invalid: " + why);
-}
 
 Status CheckName(const std::string& name) {
   if (name.empty()) return Invalid("Empty attribute name");

@@ -15,7 +15,7 @@ namespace {
 using engine::KeyAttribute;
 
 // The request's expressions; refer to the request.
-struct Parsed {
+struct ParsedQuery {
   std::vector<expression::KeyCondition> key_conditions;
   std::optional<expression::Condition> filter;
   std::optional<expression::Projection> projection;
@@ -33,13 +33,13 @@ Status CheckParameters(const QueryRequest& request) {
        {"KeyConditionExpression", request.key_condition_expression.has_value()}});
 }
 
-Result<Parsed> Validate(const QueryRequest& request) {
+Result<ParsedQuery> Validate(const QueryRequest& request) {
   HF_CHECK_OK(CheckParameters(request));
   expression::Scope scope = ScopeOf(request);
   bool any_value = request.key_condition_expression || request.filter_expression;
   HF_CHECK_OK(scope.CheckUsable(any_value || request.projection_expression, any_value,
                                 "FilterExpression and KeyConditionExpression are null"));
-  Parsed parsed;
+  ParsedQuery parsed;
   HF_TRY(parsed.filter, ConditionFromFilter(request.query_filter, request.conditional_operator));
   HF_TRY(parsed.projection, ProjectionFromNames(request.attributes_to_get));
   HF_CHECK_OK(CheckStartValues(request.exclusive_start_key));
@@ -104,7 +104,7 @@ bool IsWithin(const storage::Range& range, const std::string& key) {
 }
 
 // A start key that the conditions exclude, told by which of them.
-Status CheckStartWithin(const Target& target, const Parsed& parsed, const Item& start_key,
+Status CheckStartWithin(const Target& target, const ParsedQuery& parsed, const Item& start_key,
                         const storage::Range& range, const std::string& start) {
   if (IsWithin(range, start)) return Ok{};
   TargetKeys keys = KeysOf(target);
@@ -130,7 +130,7 @@ Status CheckStartWithin(const Target& target, const Parsed& parsed, const Item& 
 }  // namespace
 
 Result<QueryResponse> Perform(Context& context, const QueryRequest& request) {
-  HF_TRY(Parsed parsed, Validate(request));
+  HF_TRY(ParsedQuery parsed, Validate(request));
   bool consistent = request.consistent_read.value_or(false);
   HF_TRY(Target target,
          OpenTarget(context, request.table_name, request.index_name, consistent, Reader::kQuery));

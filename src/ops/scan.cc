@@ -7,7 +7,7 @@
 namespace holdfast::ops {
 namespace {
 
-struct Parsed {
+struct ParsedScan {
   std::optional<expression::Condition> filter;
   std::optional<expression::Projection> projection;
 };
@@ -33,7 +33,7 @@ Status CheckSegments(const ScanRequest& request) {
   return Ok{};
 }
 
-Result<Parsed> Validate(const ScanRequest& request) {
+Result<ParsedScan> Validate(const ScanRequest& request) {
   HF_CHECK_OK(CheckNotMixed({{"AttributesToGet", request.attributes_to_get.has_value()},
                              {"ScanFilter", request.scan_filter.has_value()},
                              {"ConditionalOperator", request.conditional_operator.has_value()}},
@@ -42,7 +42,7 @@ Result<Parsed> Validate(const ScanRequest& request) {
   expression::Scope scope = ScopeOf(request);
   bool any = request.filter_expression || request.projection_expression;
   HF_CHECK_OK(scope.CheckUsable(any, request.filter_expression.has_value(), "FilterExpression is null"));
-  Parsed parsed;
+  ParsedScan parsed;
   if (!any) {
     HF_TRY(parsed.projection, ProjectionFromNames(request.attributes_to_get));
     HF_TRY(parsed.filter, ConditionFromFilter(request.scan_filter, request.conditional_operator));
@@ -73,7 +73,7 @@ Status CheckSegmentStart(const ScanRequest& request, const std::string& start, c
 }  // namespace
 
 Result<ScanResponse> Perform(Context& context, const ScanRequest& request) {
-  HF_TRY(Parsed parsed, Validate(request));
+  HF_TRY(ParsedScan parsed, Validate(request));
   bool consistent = request.consistent_read.value_or(false);
   HF_TRY(Target target,
          OpenTarget(context, request.table_name, request.index_name, consistent, Reader::kScan));

@@ -21,7 +21,7 @@ struct Equality {
   ValueView value;
 };
 
-struct Parsed {
+struct ParsedSearch {
   std::vector<Equality> equalities;
   std::optional<expression::Projection> projection;
 };
@@ -51,7 +51,7 @@ Status CollectEqualities(const expression::Tree& tree, expression::NodeId id, st
   return Ok{};
 }
 
-Result<Parsed> Validate(const SearchVectorsRequest& request) {
+Result<ParsedSearch> Validate(const SearchVectorsRequest& request) {
   if (request.top_k > limits::kVectorTopKMax) {
     return ValidationError("Provided TopK value '" + std::to_string(request.top_k) +
                            "' is out of valid range. The value must be between 1 and 100 inclusive");
@@ -69,7 +69,7 @@ Result<Parsed> Validate(const SearchVectorsRequest& request) {
   HF_CHECK_OK(scope.CheckUsable(has_condition || request.projection_expression, has_condition,
                                 "SearchConditionExpression is null"));
   HF_CHECK_OK(scope.CheckMaps());
-  Parsed parsed;
+  ParsedSearch parsed;
   HF_TRY(auto condition, ParseOptional(kCondition, request.search_condition_expression, &scope));
   HF_TRY(parsed.projection, ParseProjection(request.projection_expression, &scope));
   HF_CHECK_OK(scope.CheckAllUsed());
@@ -121,7 +121,7 @@ Status AddEquality(const IndexSchema& index, const Equality& equality, engine::V
   return Ok{};
 }
 
-Result<engine::VectorQuery> QueryFrom(const SearchVectorsRequest& request, const Parsed& parsed,
+Result<engine::VectorQuery> QueryFrom(const SearchVectorsRequest& request, const ParsedSearch& parsed,
                                       const IndexSchema& index) {
   engine::VectorQuery query;
   query.vector = request.search_vector.values();
@@ -187,7 +187,7 @@ SearchResult ResultFrom(engine::VectorHit hit, const IndexSchema& index,
 }  // namespace
 
 Result<SearchVectorsResponse> Perform(Context& context, const SearchVectorsRequest& request) {
-  HF_TRY(Parsed parsed, Validate(request));
+  HF_TRY(ParsedSearch parsed, Validate(request));
   HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
   HF_TRY(const IndexSchema* index, OpenIndex(ref, request.index_name));
   HF_TRY(engine::VectorQuery query, QueryFrom(request, parsed, *index));

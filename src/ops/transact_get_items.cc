@@ -10,14 +10,14 @@
 namespace holdfast::ops {
 namespace {
 
-struct Plan {
+struct GetPlan {
   TableRef ref;
   std::string item_key;
   std::optional<expression::Projection> projection;
 };
 
-Result<std::vector<Plan>> Prepare(Context& context, const TransactGetItemsRequest& request) {
-  std::vector<Plan> plans(request.transact_items.size());
+Result<std::vector<GetPlan>> Prepare(Context& context, const TransactGetItemsRequest& request) {
+  std::vector<GetPlan> plans(request.transact_items.size());
   for (size_t i = 0; i < plans.size(); ++i) {
     const TransactGet& get = request.transact_items[i].get;
     expression::Scope scope = ScopeOf(get);
@@ -46,7 +46,7 @@ Result<std::vector<Plan>> Prepare(Context& context, const TransactGetItemsReques
 }
 
 // Each item costs two units at least, and those before it have theirs.
-Status Admit(Context& context, const std::vector<Plan>& plans) {
+Status Admit(Context& context, const std::vector<GetPlan>& plans) {
   std::vector<CancellationReason> reasons(plans.size());
   std::map<const engine::Table*, double> planned;
   bool canceled = false;
@@ -66,12 +66,12 @@ Status Admit(Context& context, const std::vector<Plan>& plans) {
 
 // Reads from one published state: nothing can be half of another transaction.
 Result<TransactGetItemsResponse> Perform(Context& context, const TransactGetItemsRequest& request) {
-  HF_TRY(std::vector<Plan> plans, Prepare(context, request));
+  HF_TRY(std::vector<GetPlan> plans, Prepare(context, request));
   HF_CHECK_OK(Admit(context, plans));
   TransactGetItemsResponse response;
   std::vector<size_t> sizes;
   engine::View view = context.engine->NewView(engine::Engine::Reads::kMany);
-  for (const Plan& plan : plans) {
+  for (const GetPlan& plan : plans) {
     std::string stored;
     size_t size = 0;
     HF_TRY(bool found, context.engine->Get(plan.item_key, view, context.wait, &stored));

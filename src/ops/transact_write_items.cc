@@ -18,7 +18,7 @@ using engine::Change;
 using engine::WriteOutcome;
 
 // One action, whichever of the four it is, ready to run. Refers to the request.
-struct Plan {
+struct WritePlan {
   const std::string* table_name = nullptr;
   const Item* key = nullptr;   // of all but Put
   const Item* item = nullptr;  // of Put
@@ -31,10 +31,10 @@ struct Plan {
 };
 
 template <class Action>
-Result<Plan> PlanAction(const Action& action) {
+Result<WritePlan> PlanAction(const Action& action) {
   constexpr bool kIsPut = std::is_same_v<Action, TransactPut>;
   constexpr bool kIsUpdate = std::is_same_v<Action, TransactUpdate>;
-  Plan plan;
+  WritePlan plan;
   plan.table_name = &action.table_name;
   plan.on_failure = action.return_values_on_condition_check_failure;
   std::optional<std::string> condition_text = action.condition_expression;
@@ -68,7 +68,7 @@ Result<Plan> PlanAction(const Action& action) {
   return plan;
 }
 
-Result<Plan> PlanItem(const TransactWriteItem& item) {
+Result<WritePlan> PlanItem(const TransactWriteItem& item) {
   int actions = item.condition_check.has_value() + item.put.has_value() + item.delete_action.has_value() +
                 item.update.has_value();
   if (actions != 1) {
@@ -95,12 +95,12 @@ size_t PayloadSize(const TransactWriteItem& item) {
 }
 
 // Everything that is wrong whatever the tables hold.
-Result<std::vector<Plan>> Validate(const TransactWriteItemsRequest& request) {
-  std::vector<Plan> plans;
+Result<std::vector<WritePlan>> Validate(const TransactWriteItemsRequest& request) {
+  std::vector<WritePlan> plans;
   plans.reserve(request.transact_items.size());
   size_t payload = 0;
   for (const TransactWriteItem& item : request.transact_items) {
-    HF_TRY(Plan plan, PlanItem(item));
+    HF_TRY(WritePlan plan, PlanItem(item));
     plans.push_back(std::move(plan));
     payload += PayloadSize(item);
   }
@@ -112,14 +112,14 @@ Result<std::vector<Plan>> Validate(const TransactWriteItemsRequest& request) {
 }
 
 // Whatever does not fit the tables: a missing table or an empty key ends the request, the rest cancels it.
-Status OpenTables(Context& context, std::vector<Plan>* plans) {
-  for (Plan& plan : *plans) {
+Status OpenTables(Context& context, std::vector<WritePlan>* plans) {
+  for (WritePlan& plan : *plans) {
     HF_TRY(plan.ref, OpenForItems(context, *plan.table_name));
   }
   std::optional<Error> canceled;
   std::set<std::string_view> distinct;
   for (size_t i = 0; i < plans->size(); ++i) {
-    Plan& plan = (*plans)[i];
+    WritePlan& plan = (*plans)[i];
     const engine::TableSchema& schema = *plan.ref.schema;
     bool empty_value = false;
     auto fit = [&]() -> Status {
@@ -145,7 +145,7 @@ Status OpenTables(Context& context, std::vector<Plan>* plans) {
   return Ok{};
 }
 
-void MakeMutation(Plan* plan) {
+void MakeMutation(WritePlan* plan) {
   const expression::Condition* condition = PointerTo(plan->condition);
   if (plan->item != nullptr) {
     plan->mutation = std::make_unique<PutMutation>(plan->item, condition);
@@ -158,7 +158,8 @@ void MakeMutation(Plan* plan) {
 }
 
 // Also counts what stopped it, for the tables that did.
-Error WhyCanceled(Context& context, const std::vector<Plan>& plans, engine::ItemWriter::Written written) {
+Error WhyCanceled(Context& context, const std::vector<WritePlan>& plans,
+                  engine::ItemWriter::Written written) {
   std::vector<CancellationReason> reasons(plans.size());
   if (written.conflict != engine::KeyLocks::kAll) {
     size_t blamed = std::min(written.conflict, plans.size() - 1);
@@ -276,7 +277,7 @@ std::optional<std::vector<ConsumedCapacity>> ReportAll(const std::map<std::strin
 
 // The transaction was carried out before: nothing is written, and what is charged is a read of what it wrote.
 Result<TransactWriteItemsResponse> Replay(const TransactWriteItemsRequest& request,
-                                          const std::vector<Plan>& plans, const TokenRecord& record,
+                                          const std::vector<WritePlan>& plans, const TokenRecord& record,
                                           const std::string& fingerprint) {
   if (record.fingerprint != fingerprint) {
     return Error(ErrorCode::kIdempotentParameterMismatch,
@@ -294,12 +295,12 @@ Result<TransactWriteItemsResponse> Replay(const TransactWriteItemsRequest& reque
 }
 
 TransactWriteItemsResponse Answer(Context& context, const TransactWriteItemsRequest& request,
-                                  const std::vector<Plan>& plans,
+                                  const std::vector<WritePlan>& plans,
                                   const engine::ItemWriter::Written& written) {
   TransactWriteItemsResponse response;
   std::map<std::string, TableUsage> usage;
   for (size_t i = 0; i < plans.size(); ++i) {
-    const Plan& plan = plans[i];
+    const WritePlan& plan = plans[i];
     auto [table, is_new] = usage.try_emplace(plan.ref.schema->name, plan.ref.table.get(), plan.ref.schema,
                                              TableUsage::Kind::kWrite);
     table->second.AddWrite(written.outcomes[i], /*table_factor=*/2);
@@ -316,7 +317,7 @@ TransactWriteItemsResponse Answer(Context& context, const TransactWriteItemsRequ
 }  // namespace
 
 Result<TransactWriteItemsResponse> Perform(Context& context, const TransactWriteItemsRequest& request) {
-  HF_TRY(std::vector<Plan> plans, Validate(request));
+  HF_TRY(std::vector<WritePlan> plans, Validate(request));
   HF_CHECK_OK(OpenTables(context, &plans));
   std::vector<engine::WriteAction> actions;
   actions.reserve(plans.size());

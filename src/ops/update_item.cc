@@ -7,12 +7,12 @@
 namespace holdfast::ops {
 namespace {
 
-struct Parsed {
+struct ParsedUpdate {
   std::optional<expression::Update> update;
   std::optional<expression::Condition> condition;
 };
 
-Result<Parsed> Validate(const UpdateItemRequest& request) {
+Result<ParsedUpdate> Validate(const UpdateItemRequest& request) {
   HF_CHECK_OK(CheckNotMixed({{"AttributeUpdates", request.attribute_updates.has_value()},
                              {"Expected", request.expected.has_value()},
                              {"ConditionalOperator", request.conditional_operator.has_value()}},
@@ -22,7 +22,7 @@ Result<Parsed> Validate(const UpdateItemRequest& request) {
   bool any = request.update_expression || request.condition_expression;
   HF_CHECK_OK(scope.CheckUsable(any, any, "UpdateExpression and ConditionExpression are null"));
   if (const Error* defect = request.key.defect()) return *defect;
-  Parsed parsed;
+  ParsedUpdate parsed;
   if (!any) {
     HF_TRY(parsed.update, UpdateFromAttributes(request.attribute_updates));
     HF_TRY(parsed.condition, ConditionFromExpected(request.expected, request.conditional_operator));
@@ -39,7 +39,7 @@ Result<Parsed> Validate(const UpdateItemRequest& request) {
 }
 
 // The parts of `item` that the update named; nothing when there are none.
-std::optional<Item> Touched(const Parsed& parsed, const Item& item) {
+std::optional<Item> Touched(const ParsedUpdate& parsed, const Item& item) {
   if (!parsed.update) return std::nullopt;
   value::FlatWriter writer;
   parsed.update->paths().Project(value::MapView(item), &writer);
@@ -48,7 +48,7 @@ std::optional<Item> Touched(const Parsed& parsed, const Item& item) {
   return touched;
 }
 
-std::optional<Item> ReturnedAttributes(ReturnValue asked, const Parsed& parsed,
+std::optional<Item> ReturnedAttributes(ReturnValue asked, const ParsedUpdate& parsed,
                                        engine::WriteOutcome outcome) {
   // A write that changed nothing left the old item in place.
   bool unchanged = outcome.kind == engine::Change::Kind::kNone;
@@ -68,7 +68,7 @@ std::optional<Item> ReturnedAttributes(ReturnValue asked, const Parsed& parsed,
 }  // namespace
 
 Result<UpdateItemResponse> Perform(Context& context, const UpdateItemRequest& request) {
-  HF_TRY(Parsed parsed, Validate(request));
+  HF_TRY(ParsedUpdate parsed, Validate(request));
   HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
   HF_TRY(std::string item_key, KeyFromParameter(*ref.schema, request.key));
   if (parsed.update) HF_CHECK_OK(CheckUpdatePaths(*ref.schema, *parsed.update));

@@ -17,7 +17,7 @@
 namespace holdfast::wire {
 namespace {
 
-constexpr std::string_view kDynamoDb = "DynamoDB_20120810.";
+constexpr std::string_view kDynamoDbTarget = "DynamoDB_20120810.";
 constexpr std::string_view kStreams = "DynamoDBStreams_20120810.";
 
 // What AWS's front door answers to anything that is no DynamoDB call.
@@ -46,7 +46,7 @@ struct DynamoDbProtocol::Operation {
 const std::vector<DynamoDbProtocol::Operation>& DynamoDbProtocol::Operations() {
   static const std::vector<Operation> operations = {
 #define HF_OPERATION(name, where) \
-  {kDynamoDb, #name, Operation::Where::where, &DynamoDbProtocol::Run<name##Request, name##Response>},
+  {kDynamoDbTarget, #name, Operation::Where::where, &DynamoDbProtocol::Run<name##Request, name##Response>},
 #define HF_STREAMS_OPERATION(name, where) \
   {kStreams, #name, Operation::Where::where, &DynamoDbProtocol::Run<name##Request, name##Response>},
 #include "ops/operations.inc"

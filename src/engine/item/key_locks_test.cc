@@ -8,7 +8,7 @@
 namespace holdfast::engine {
 namespace {
 
-const KeyLocks::Deadline kNow = KeyLocks::Deadline::min();
+const KeyLocks::Deadline kAtOnce = KeyLocks::Deadline::min();
 
 KeyLocks::Deadline Soon() {
   return std::chrono::steady_clock::now() + std::chrono::seconds(60);
@@ -17,33 +17,34 @@ KeyLocks::Deadline Soon() {
 TEST(KeyLocks, AKeyIsHeldByOneUntilItLetsGo) {
   KeyLocks locks;
   KeyLocks::Held first, second;
-  EXPECT_EQ(locks.Acquire({"a"}, kNow, &first), KeyLocks::kAll);
-  EXPECT_EQ(locks.Acquire({"a"}, kNow, &second), 0u);
+  EXPECT_EQ(locks.Acquire({"a"}, kAtOnce, &first), KeyLocks::kAll);
+  EXPECT_EQ(locks.Acquire({"a"}, kAtOnce, &second), 0u);
   first.Release();
-  EXPECT_EQ(locks.Acquire({"a"}, kNow, &second), KeyLocks::kAll) << "a failed attempt leaves nothing behind";
+  EXPECT_EQ(locks.Acquire({"a"}, kAtOnce, &second), KeyLocks::kAll)
+      << "a failed attempt leaves nothing behind";
 }
 
 // A transaction that cannot have one of its keys must not keep the others from anybody.
 TEST(KeyLocks, AllKeysOrNone) {
   KeyLocks locks;
   KeyLocks::Held first, second, third;
-  ASSERT_EQ(locks.Acquire({"b"}, kNow, &first), KeyLocks::kAll);
-  EXPECT_EQ(locks.Acquire({"a", "b", "c"}, kNow, &second), 1u) << "the position of the key that was held";
-  EXPECT_EQ(locks.Acquire({"a", "c"}, kNow, &third), KeyLocks::kAll);
+  ASSERT_EQ(locks.Acquire({"b"}, kAtOnce, &first), KeyLocks::kAll);
+  EXPECT_EQ(locks.Acquire({"a", "b", "c"}, kAtOnce, &second), 1u) << "the position of the key that was held";
+  EXPECT_EQ(locks.Acquire({"a", "c"}, kAtOnce, &third), KeyLocks::kAll);
 }
 
 TEST(KeyLocks, OneKeyMayBeNamedTwice) {
   KeyLocks locks;
   KeyLocks::Held held, other;
-  EXPECT_EQ(locks.Acquire({"a", "b", "a"}, kNow, &held), KeyLocks::kAll);
+  EXPECT_EQ(locks.Acquire({"a", "b", "a"}, kAtOnce, &held), KeyLocks::kAll);
   held.Release();
-  EXPECT_EQ(locks.Acquire({"b", "a"}, kNow, &other), KeyLocks::kAll);
+  EXPECT_EQ(locks.Acquire({"b", "a"}, kAtOnce, &other), KeyLocks::kAll);
 }
 
 TEST(KeyLocks, WhoeverWaitsIsWokenByTheRelease) {
   KeyLocks locks;
   KeyLocks::Held held;
-  ASSERT_EQ(locks.Acquire({"a"}, kNow, &held), KeyLocks::kAll);
+  ASSERT_EQ(locks.Acquire({"a"}, kAtOnce, &held), KeyLocks::kAll);
   std::thread waiter([&] {
     KeyLocks::Held mine;
     EXPECT_EQ(locks.Acquire({"a"}, Soon(), &mine), KeyLocks::kAll);

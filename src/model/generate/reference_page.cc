@@ -44,7 +44,7 @@ std::string Escape(std::string_view text) {
   return escaped;
 }
 
-std::string Code(std::string_view text) {
+std::string InCode(std::string_view text) {
   return Cat("<code>", Escape(text), "</code>");
 }
 
@@ -180,7 +180,7 @@ class Page {
   static void CollectFields(const Model* model, const std::vector<Attribute>& fields,
                             const std::string& prefix, std::vector<Cells>* rows) {
     for (const Attribute& field : fields) {
-      rows->push_back({Code(prefix + field.name), TypeCell(model, field), field.required ? "required" : "",
+      rows->push_back({InCode(prefix + field.name), TypeCell(model, field), field.required ? "required" : "",
                        Prose(Join(Remarks(field), "; "))});
       CollectFields(model, field.fields, Cat(prefix, field.name, "."), rows);
       if (field.items) CollectFields(model, field.items->fields, Cat(prefix, field.name, "[]."), rows);
@@ -203,13 +203,13 @@ class Page {
     static constexpr std::string_view kPlaces[] = {"", "header", "path"};
     lines_.Open(Cat("<section id=\"", route.id, "\">"));
     lines_.Add(Cat("<h3>", Link(route.id, route.title), "</h3>"));
-    lines_.Add(Cat("<p><span class=\"method\">", route.method, "</span>", Code(route.path), "</p>"));
+    lines_.Add(Cat("<p><span class=\"method\">", route.method, "</span>", InCode(route.path), "</p>"));
     for (const std::string& note : route.notes) lines_.Add(Cat("<p>", Prose(note), "</p>"));
     std::vector<Cells> rows;
     for (const RouteParameter& parameter : route.parameters) {
       const Attribute& attribute = parameter.attribute;
       std::string place(kPlaces[static_cast<size_t>(parameter.in)]);
-      rows.push_back({Code(attribute.name), TypeCell(route.model, attribute),
+      rows.push_back({InCode(attribute.name), TypeCell(route.model, attribute),
                       Join({attribute.required ? "required" : "", place}, " "),
                       Prose(Join(Remarks(attribute), "; "))});
     }
@@ -217,9 +217,9 @@ class Page {
     if (route.body) AddFields(route.model, "Body", route.body->fields);
     rows.clear();
     for (const RouteReply& reply : route.replies)
-      rows.push_back({std::to_string(reply.status), Code(reply.text)});
+      rows.push_back({std::to_string(reply.status), InCode(reply.text)});
     for (const RouteError& error : route.errors)
-      rows.push_back({std::to_string(error.status), Cat(Code(error.name), " ", Prose(error.when))});
+      rows.push_back({std::to_string(error.status), Cat(InCode(error.name), " ", Prose(error.when))});
     AddTable({"Status", "Answer"}, rows);
     lines_.Close("</section>");
   }

@@ -17,7 +17,7 @@ bool IsWordChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
 }
 
-std::vector<std::string> Words(std::string_view name) {
+std::vector<std::string> WordsOf(std::string_view name) {
   std::vector<std::string> words(1);
   for (char c : name) {
     if (IsWordChar(c)) {
@@ -96,7 +96,7 @@ bool IsIdentifier(std::string_view name) {
 
 std::string PascalName(std::string_view name) {
   std::string pascal;
-  for (std::string& word : Words(name)) {
+  for (std::string& word : WordsOf(name)) {
     bool shouted = word.size() > 1 && std::none_of(word.begin(), word.end(), [](char c) {
                      return std::islower(static_cast<unsigned char>(c)) != 0;
                    });

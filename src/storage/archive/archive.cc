@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "storage/encryption/file_header.h"
+#include "storage/rocksdb/status.h"
 
 namespace holdfast::storage {
 namespace {
@@ -21,10 +22,6 @@ constexpr std::string_view kAdditionsLine = "holdfast additions, format ";
 constexpr int kVersion = 1;
 constexpr size_t kPiece = 1 << 20;
 constexpr int kNumberDigits = 10;
-
-bool IsMissing(const IOStatus& status) {
-  return status.IsNotFound() || status.IsPathNotFound();
-}
 
 std::string ParentOf(const std::string& path) {
   size_t slash = path.rfind('/');

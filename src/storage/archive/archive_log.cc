@@ -7,7 +7,7 @@ namespace {
 
 using rocksdb::IOStatus;
 
-constexpr std::string_view kMagic = "HFAL";
+constexpr std::string_view kFrameMagic = "HFAL";
 constexpr size_t kHeader = 16;       // magic, length, checksum
 constexpr size_t kPayloadHead = 17;  // kind, last, time
 constexpr size_t kFrameMax = 1 << 30;
@@ -28,7 +28,7 @@ std::string Encode(const Frame& frame) {
     base::AppendVarint(&payload, record.size());
     payload.append(record);
   }
-  std::string bytes(kMagic);
+  std::string bytes(kFrameMagic);
   base::AppendBigEndian(&bytes, payload.size(), 4);
   base::AppendBigEndian(&bytes, ChecksumOf(ByteView(bytes).substr(4, 4), payload), 8);
   return bytes + payload;
@@ -76,9 +76,9 @@ class FrameReader {
     std::string rest;
     constexpr size_t kPiece = 1 << 20;
     for (uint64_t at = position_ + 1; at < size_; at += kPiece) {
-      HF_CHECK_OK(Read(at, std::min<uint64_t>(kPiece + kMagic.size(), size_ - at), &rest));
-      for (size_t found = rest.find(kMagic); found != std::string::npos;
-           found = rest.find(kMagic, found + 1)) {
+      HF_CHECK_OK(Read(at, std::min<uint64_t>(kPiece + kFrameMagic.size(), size_ - at), &rest));
+      for (size_t found = rest.find(kFrameMagic); found != std::string::npos;
+           found = rest.find(kFrameMagic, found + 1)) {
         Frame frame;
         HF_TRY(bool whole, ReadAt(at + found, &frame));
         if (whole) return true;
@@ -92,7 +92,7 @@ class FrameReader {
     if (size_ - at < kHeader + kPayloadHead) return false;
     std::string header;
     HF_CHECK_OK(Read(at, kHeader, &header));
-    if (!header.starts_with(kMagic)) return false;
+    if (!header.starts_with(kFrameMagic)) return false;
     uint64_t length = base::ReadBigEndian(ByteView(header).substr(4), 4);
     if (length > kFrameMax || length > size_ - at - kHeader) return false;
     HF_CHECK_OK(Read(at + kHeader, length, &payload_));

@@ -9,7 +9,7 @@ namespace {
 using rocksdb::IOStatus;
 
 constexpr std::string_view kBeside = ".beside";
-constexpr std::string_view kUnfinished = ".tmp";       // RocksDB's own
+constexpr std::string_view kNotRenamed = ".tmp";       // RocksDB's own
 constexpr std::string_view kOldLogs = "archive";       // likewise
 constexpr std::string_view kBeingSealed = ".sealing";  // the encrypted copy takes the file's place, or goes
 
@@ -77,7 +77,7 @@ Result<std::vector<std::string>> FilesBeside(const StorePlace& store) {
 
 Status LetGo(const StorePlace& store, const std::string& name) {
   std::string held = In(store, kHeldPrefix) + name;
-  for (std::string_view suffix : {std::string_view(), kBeside, kUnfinished})
+  for (std::string_view suffix : {std::string_view(), kBeside, kNotRenamed})
     HF_CHECK_OK(DeleteDirectory(store.file_system.get(), held + std::string(suffix)));
   return Ok{};
 }

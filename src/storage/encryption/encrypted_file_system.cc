@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "storage/rocksdb/status.h"
 
 namespace holdfast::storage {
 namespace {
@@ -47,10 +48,6 @@ Status ToStatus(const IOStatus& status) {
   if (status.ok()) return Ok{};
   return Error(status.IsCorruption() ? ErrorCode::kCorruption : ErrorCode::kIo, status.ToString());
 }
-bool IsMissing(const IOStatus& status) {
-  return status.IsNotFound() || status.IsPathNotFound();
-}
-
 // Finds where the content of a marked file ends: at the last thing that is not zero, if that is the mark. If
 // it is not, a power cut took what nobody had synced: everything is shown, and checksums say what is sound.
 IOStatus FindEnd(const rocksdb::FSRandomAccessFile& file, uint64_t size, uint64_t* end) {

@@ -17,7 +17,7 @@ using Writes = EncryptedFileSystem::Writes;
 
 constexpr std::string_view kPrefix = "holdfast encryption, master key ";
 
-Error Refuse(const std::string& directory, const std::string& why) {
+Error RefuseStore(const std::string& directory, const std::string& why) {
   return Error(ErrorCode::kAccessDenied, directory + " " + why);
 }
 
@@ -76,8 +76,8 @@ Result<std::shared_ptr<Vault>> Vault::Open(const VaultOptions& options) {
   auto beneath = options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default();
   if (options.keys == nullptr) {
     if (marked)
-      return Refuse(options.directory,
-                    "is encrypted with the master key " + *marked + ": name its key file by --key-file");
+      return RefuseStore(options.directory,
+                         "is encrypted with the master key " + *marked + ": name its key file by --key-file");
     if (options.encrypt) {
       return ValidationError(
           "to encrypt, a store needs a master key: make one by `holdfast init-key FILE`, then name it by "
@@ -87,9 +87,9 @@ Result<std::shared_ptr<Vault>> Vault::Open(const VaultOptions& options) {
     return std::shared_ptr<Vault>(new Vault(options.directory, beneath, nullptr));
   }
   if (marked && *marked != options.keys->id) {
-    return Refuse(options.directory, "is encrypted with the master key " + *marked +
-                                         ", and the key file is of " + options.keys->id +
-                                         ": name the right one by --key-file");
+    return RefuseStore(options.directory, "is encrypted with the master key " + *marked +
+                                              ", and the key file is of " + options.keys->id +
+                                              ": name the right one by --key-file");
   }
   auto encrypted = std::make_shared<EncryptedFileSystem>(beneath, options.keys,
                                                          marked ? Writes::kEncrypted : Writes::kPlain);

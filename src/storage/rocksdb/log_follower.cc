@@ -8,6 +8,7 @@
 #include <map>
 
 #include "base/crc32c.h"
+#include "storage/rocksdb/status.h"
 
 namespace holdfast::storage {
 namespace {
@@ -23,11 +24,6 @@ T LittleEndian(const char* bytes) {
   T value = 0;
   std::memcpy(&value, bytes, sizeof value);
   return value;
-}
-
-Status ToStatus(const rocksdb::IOStatus& status) {
-  if (status.ok()) return Ok{};
-  return Error(ErrorCode::kIo, status.ToString());
 }
 
 Error Gone(uint64_t sequence) {

@@ -2,13 +2,10 @@
 
 #include <rocksdb/file_system.h>
 
+#include "storage/rocksdb/status.h"
+
 namespace holdfast::storage {
 namespace {
-
-Status ToStatus(const rocksdb::IOStatus& status) {
-  if (status.ok()) return Ok{};
-  return Error(ErrorCode::kIo, status.ToString());
-}
 
 class Writer final : public FileWriter {
  public:

@@ -20,6 +20,7 @@
 #include "storage/rocksdb/log_files.h"
 #include "storage/rocksdb/log_follower.h"
 #include "storage/rocksdb/rocksdb_files.h"
+#include "storage/rocksdb/status.h"
 
 namespace holdfast::storage {
 namespace {
@@ -29,19 +30,6 @@ rocksdb::Slice ToSlice(ByteView bytes) {
 }
 ByteView ToView(const rocksdb::Slice& slice) {
   return {slice.data(), slice.size()};
-}
-
-Error ToError(const rocksdb::Status& status) {
-  ErrorCode code = status.IsIncomplete() || status.IsTryAgain() ? ErrorCode::kWouldBlock
-                   : status.IsCorruption()                      ? ErrorCode::kCorruption
-                   : status.IsNotSupported()                    ? ErrorCode::kNotSupported
-                                                                : ErrorCode::kIo;
-  return Error(code, status.ToString());
-}
-
-Status ToStatus(const rocksdb::Status& status) {
-  if (status.ok()) return Ok{};
-  return ToError(status);
 }
 
 // Passes RocksDB's warnings on to our log; its chatter is dropped.
