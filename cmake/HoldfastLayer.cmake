@@ -3,8 +3,8 @@
 # #include therefore fails as "no such file". docs/architecture.md has the order.
 
 # holdfast_together(<target> [<files...>]): compiles eight of its files as one, but the named ones by themselves, so that
-# what they include is read once. All of holdfast is built in a third of the time; after a change of one file it takes
-# longer. Files still include what they use: -DHOLDFAST_TOGETHER=OFF shows whether. Two of one target cannot have the same
+# what they include is read once. All of holdfast is built in less than half of the time; after a change of one file
+# it takes longer. Files still include what they use: -DHOLDFAST_TOGETHER=OFF shows whether. Two of one target cannot have the same
 # name in their anonymous namespaces.
 function(holdfast_together target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${HOLDFAST_TOGETHER} UNITY_BUILD_BATCH_SIZE 8)

@@ -17,6 +17,7 @@
 //   };
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -61,7 +62,7 @@ struct Refused {
 
 namespace internal {
 
-template <size_t position, class F>
+template <size_t I, class F>
 struct Listed {
   F field;
 };
@@ -69,13 +70,13 @@ struct Listed {
 template <class Positions, class... F>
 struct Listing;
 
-template <size_t... positions, class... F>
-struct Listing<std::index_sequence<positions...>, F...> : Listed<positions, F>... {
-  constexpr explicit Listing(const F&... fields) : Listed<positions, F>{fields}... {}
+template <size_t... I, class... F>
+struct Listing<std::index_sequence<I...>, F...> : Listed<I, F>... {
+  constexpr explicit Listing(const F&... fields) : Listed<I, F>{fields}... {}
 
   template <class Visit>
   constexpr auto Apply(const Visit& visit) const {
-    return visit(Listed<positions, F>::field...);
+    return visit(Listed<I, F>::field...);
   }
 };
 

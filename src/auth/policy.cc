@@ -176,7 +176,8 @@ bool Principal::Holds(const Test& test, const FactValues& facts, bool allows) {
   if (facts.all) {
     bool takes_all = std::any_of(test.values.begin(), test.values.end(),
                                  [](const Glob& glob) { return glob.MatchesAll(); });
-    return takes_all ? !test.negated : !every;
+    if (takes_all) return !test.negated;
+    return facts.unknown ? !allows : !every;
   }
   auto fits = [&](const std::string& value) { return hits(value) != test.negated; };
   return every ? std::all_of(facts.values.begin(), facts.values.end(), fits)

@@ -45,6 +45,8 @@ struct FactValues {
   std::vector<std::string> values;
   // Every value there could be: a read that returns all attributes, a key whose table nobody knows.
   bool all = false;
+  // Nobody knows which of them: then what denies applies, and what allows does not.
+  bool unknown = false;
 
   bool absent() const { return values.empty() && !all; }
 };

@@ -60,6 +60,11 @@ Facts AllAttributes() {
   facts[Fact::kAttributes].all = true;
   return facts;
 }
+Facts UnknownKey() {
+  Facts facts;
+  facts[Fact::kLeadingKeys].all = facts[Fact::kLeadingKeys].unknown = true;
+  return facts;
+}
 Facts With(Fact fact, std::string value) {
   Facts facts;
   facts[fact].values = {std::move(value)};
@@ -193,6 +198,19 @@ std::vector<Case> Cases() {
        "UpdateItem", "T", false, Attributes({"id", "isAdmin"})},
       {"all, none but", AllowIf(R"({"ForAllValues:StringNotEquals":{"dynamodb:Attributes":"isAdmin"}})"),
        "GetItem", "T", false, AllAttributes()},
+      // a key that nobody knows, as of a table that is not there: it must not be told from one that is
+      // refused
+      {"known and denied", DenyIf(R"({"ForAllValues:StringNotEquals":{"dynamodb:LeadingKeys":["alice"]}})"),
+       "GetItem", "T", false, Keys({"bob"})},
+      {"known and not denied",
+       DenyIf(R"({"ForAllValues:StringNotEquals":{"dynamodb:LeadingKeys":["alice"]}})"), "GetItem", "T", true,
+       Keys({"alice"})},
+      {"unknown, so perhaps denied",
+       DenyIf(R"({"ForAllValues:StringNotEquals":{"dynamodb:LeadingKeys":["alice"]}})"), "GetItem", "T",
+       false, UnknownKey()},
+      {"unknown, so perhaps not allowed",
+       AllowIf(R"({"ForAnyValue:StringEquals":{"dynamodb:LeadingKeys":["alice"]}})"), "GetItem", "T", false,
+       UnknownKey()},
       // the rest
       {"Select as wanted", AllowIf(R"({"StringEquals":{"dynamodb:Select":"COUNT"}})"), "Query", "T", true,
        With(Fact::kSelect, "COUNT")},

@@ -203,7 +203,8 @@ std::string Summary(const std::string& name, const Loaded& loaded) {
   if (loaded.there > 0) text += ", " + std::to_string(loaded.there) + " there already";
   if (loaded.sealed > 0)
     text += "; " + std::to_string(loaded.sealed) +
-            " with encrypted attributes left out, which need --key-file (`holdfast keys create`)";
+            " with encrypted attributes left out, which `holdfast demo` loads with --key-file (`holdfast "
+            "keys create`)";
   return text;
 }
 

@@ -220,7 +220,10 @@ Status CheckAllTables(engine::Engine* engine) {
   for (const engine::TablePtr& table : engine->catalog().All()) {
     Request request;
     request.table_name = table->schema()->name;
-    HF_CHECK_OK(store::CheckAccess({.principal = *held, .partition_keys = keys}, request));
+    if (store::CheckAccess({.principal = *held, .partition_keys = keys}, request)) continue;
+    // Whoever is refused learns of no table that is there.
+    return Error(ErrorCode::kAccessDenied,
+                 "User: " + held->info().arn + " is not authorized: this takes what concerns every table");
   }
   return Ok{};
 }

@@ -253,7 +253,11 @@ Status Engine::Load() {
   HF_CHECK_OK(SaveMeta(batch.get()));
   SaveTallies(/*clean=*/false, batch.get());
   DeleteUnneededChanges(batch.get());
-  for (ObjectId id : TablesWithLogs()) HF_CHECK_OK(ChangeLog::BringForward(id, kv_.get()));
+  for (ObjectId id : TablesWithLogs()) {
+    HF_TRY(uint64_t records, ChangeLog::BringForward(id, kv_.get()));
+    if (records > 0)
+      HF_LOG(*log_, kInfo, "change log brought to the current format", {"table", id}, {"records", records});
+  }
   for (const TablePtr& table : catalog_.All()) FollowStreams(*table->schema());
   for (const SchemaPtr& gone : catalog_.Dropped()) FollowStreams(*gone);
   HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));

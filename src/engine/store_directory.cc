@@ -96,8 +96,11 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
                                                " was cut short; run `holdfast restore` again, or delete it");
   } else if (!claimed.is_new) {
     Result<bool> is_old = CheckFormat(path / kFormatFile, directory);
-    if (is_old) claimed.is_old = *is_old;
-    if (!is_old) usable = is_old.error();
+    if (is_old) {
+      claimed.is_old = *is_old;
+    } else {
+      usable = is_old.error();
+    }
   } else if (!create) {
     usable = Error(ErrorCode::kIo, "there is no store at " + directory);
   } else if (!HoldsNoData(path) && !fs::exists(path / "CURRENT", failed)) {

@@ -55,6 +55,7 @@ class StructReader {
   template <class T>
   Status ReadMember(std::string_view name, const Element& value, T* out, uint64_t* seen) {
     static constexpr auto kFields = T::Fields();
+    static_assert(kFields.kSize <= 64, "one bit each in *seen");
     Status status = Ok{};
     int position = 0;
     auto read = [&](const auto& field) {

@@ -30,6 +30,17 @@ struct At {
   YAML::Node node;
   std::string path;
 
+  At() = default;
+  At(const YAML::Node& at_node, std::string at_path) : node(at_node), path(std::move(at_path)) {}
+  At(const At&) = default;
+  ~At() = default;
+  // Leads to the other node from now on. YAML::Node's own assignment would write it into the document.
+  At& operator=(const At& other) {
+    node.reset(other.node);
+    path = other.path;
+    return *this;
+  }
+
   At operator[](const std::string& key) const {
     const YAML::Node& fixed = node;  // so that looking does not make it
     YAML::Node found = node.IsMap() ? fixed[key] : YAML::Node(YAML::NodeType::Undefined);

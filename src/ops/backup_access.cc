@@ -1,6 +1,7 @@
 #include "ops/backup_access.h"
 
 #include "ops/describe.h"
+#include "ops/encryption.h"
 
 namespace holdfast::ops {
 namespace {
@@ -28,14 +29,15 @@ void AddTo(std::optional<std::vector<T>>* list, T element) {
   (*list)->push_back(std::move(element));
 }
 
-SourceTableFeatureDetails FeaturesOf(const TableSchema& table) {
+SourceTableFeatureDetails FeaturesOf(Context& context, const TableSchema& table) {
   SourceTableFeatureDetails features;
   for (const IndexSchema& index : table.indexes) {
     if (index.is_vector()) {
       AddTo(&features.vector_indexes, VectorIndexOf(index));
     } else if (index.is_global()) {
       AddTo(&features.global_secondary_indexes,
-            GlobalSecondaryIndex{index.name, KeysOf(index), ProjectionOf(index), index.throughput});
+            GlobalSecondaryIndex{index.name, KeysOf(index), ProjectionOf(index), index.throughput,
+                                 MaximaOf(index.on_demand)});
     } else {
       AddTo(&features.local_secondary_indexes,
             LocalSecondaryIndex{index.name, KeysOf(index), ProjectionOf(index)});
@@ -43,12 +45,16 @@ SourceTableFeatureDetails FeaturesOf(const TableSchema& table) {
   }
   if (table.ttl_enabled())
     features.time_to_live_description = TimeToLiveDescription{table.ttl_status, table.ttl_attribute};
+  if (const engine::StreamSchema* stream = table.enabled_stream())
+    features.stream_description = StreamSpecification{true, stream->view_type};
+  features.sse_description = DescribeEncryption(context, table);
   return features;
 }
 
 }  // namespace
 
 Result<TableRef> OpenForBackup(Context& context, const std::string& name_or_arn) {
+  HF_CHECK_OK(CheckOwner(context, name_or_arn));
   std::string name = TableNameOf(name_or_arn);
   engine::TablePtr table = context.engine->catalog().Find(name);
   if (table == nullptr) return Error(ErrorCode::kTableNotFound, "Table not found: " + name);
@@ -105,7 +111,8 @@ BackupDescription Describe(Context& context, const Backup& backup) {
   source.provisioned_throughput = table.throughput;
   source.item_count = static_cast<int64_t>(backup.counts.items);
   source.billing_mode = table.billing;
-  description.source_table_feature_details = FeaturesOf(table);
+  source.on_demand_throughput = MaximaOf(table.on_demand);
+  description.source_table_feature_details = FeaturesOf(context, table);
   return description;
 }
 

@@ -202,6 +202,78 @@ TEST_P(BackupTest, DB_B_02_OverridesChooseIndexesAndBilling) {
   ExpectSound();
 }
 
+TEST_P(BackupTest, DB_B_02_ThroughputOfRestoredIndexesIsAsAskedForOrRefused) {
+  CreateTableRequest source = TableWithIndexes("tab");
+  source.vector_indexes.reset();  // which are on demand alone
+  source.global_secondary_indexes->front().on_demand_throughput = {{9, 9}};
+  Do(source);
+  std::string arn = Backup("tab");
+  auto restoring = [&](const std::string& name, std::optional<OnDemandThroughput> maxima,
+                       std::optional<WarmThroughput> warm) {
+    RestoreTableFromBackupRequest request = Restoring(arn, name);
+    request.global_secondary_index_override = {{GlobalIndex()}};
+    request.global_secondary_index_override->front().on_demand_throughput = maxima;
+    request.global_secondary_index_override->front().warm_throughput = warm;
+    return request;
+  };
+  Do(restoring("asked", OnDemandThroughput{50, 60}, WarmThroughput{15000, 5000}));
+  GlobalSecondaryIndexDescription index = Restored("asked").global_secondary_indexes->front();
+  EXPECT_EQ(index.on_demand_throughput, (OnDemandThroughput{50, 60}));
+  EXPECT_EQ(index.warm_throughput->read_units_per_second, 15000);
+  Do(restoring("kept", {}, {}));
+  EXPECT_EQ(Restored("kept").global_secondary_indexes->front().on_demand_throughput,
+            (OnDemandThroughput{9, 9}));
+  EXPECT_NE(Refusal(restoring("wrong", OnDemandThroughput{-5, {}}, {})), "nothing");
+  EXPECT_NE(Refusal(restoring("wrong", {}, WarmThroughput{-1, {}})), "nothing");
+  EXPECT_FALSE(Run(DescribeTableRequest{"wrong"}).has_value());
+
+  // One that was never on demand does not look as if it had been, nor as warm as if it were.
+  RestoreTableFromBackupRequest provisioned = restoring("units", {}, {});
+  provisioned.billing_mode_override = BillingMode::kProvisioned;
+  provisioned.provisioned_throughput_override = {{5, 6}};
+  provisioned.global_secondary_index_override->front().provisioned_throughput = {{1, 2}};
+  Do(provisioned);
+  TableDescription units = Restored("units");
+  EXPECT_FALSE(units.billing_mode_summary.has_value());
+  EXPECT_EQ(units.global_secondary_indexes->front().warm_throughput->read_units_per_second, 1);
+}
+
+TEST_P(BackupTest, DB_B_02_ABackupTellsWhatItsTableHad) {
+  CreateTableRequest source = TableWithIndexes("tab");
+  source.on_demand_throughput = {{100, 200}};
+  source.stream_specification = {{true, StreamViewType::kNewImage}};
+  source.global_secondary_indexes->front().on_demand_throughput = {{9, 9}};
+  Do(source);
+  BackupDescription told = Do(DescribeBackupRequest{Backup("tab")}).backup_description;
+  EXPECT_EQ(told.source_table_details.on_demand_throughput, (OnDemandThroughput{100, 200}));
+  const SourceTableFeatureDetails& features = told.source_table_feature_details;
+  ASSERT_TRUE(features.stream_description.has_value());
+  EXPECT_EQ(features.stream_description->stream_view_type, StreamViewType::kNewImage);
+  EXPECT_EQ(features.global_secondary_indexes->front().on_demand_throughput, (OnDemandThroughput{9, 9}));
+}
+
+// Whoever has an ARN from elsewhere does not mean the table here that happens to have the same name.
+TEST_P(BackupTest, TablesOfOtherAccountsAndRegionsAreNotThisStores) {
+  Do(TableWithIndexes("tab"));
+  Put("tab", MakeItem(1, 1));
+  for (const char* place : {"us-east-1:999999999999", "eu-west-1:123456789012"}) {
+    std::string arn = "arn:aws:dynamodb:" + std::string(place) + ":table/tab";
+    std::string refusal =
+        "AccessDeniedException: User: arn:aws:iam::123456789012:root is not authorized to perform this "
+        "action "
+        "on resource: " +
+        arn;
+    EXPECT_EQ(Refusal(DeleteTableRequest{arn}), refusal);
+    EXPECT_EQ(Refusal(DescribeTableRequest{arn}), refusal);
+    EXPECT_EQ(Refusal(CreateBackupRequest{arn, "bbb"}), refusal);
+    EXPECT_EQ(Refusal(GetItemRequest{.table_name = arn, .key = KeyOf(1)}), refusal);
+    EXPECT_EQ(Refusal(PutItemRequest{.table_name = arn, .item = MakeItem(2, 2)}), refusal);
+  }
+  std::string own = "arn:aws:dynamodb:us-east-1:123456789012:table/tab";
+  EXPECT_TRUE(Do(GetItemRequest{.table_name = own, .key = KeyOf(1)}).item.has_value());
+  EXPECT_EQ(Scan("tab").size(), 1U);
+}
+
 TEST_P(BackupTest, DB_B_02_WhatIsWrongIsRefusedAndChangesNothing) {
   Do(TableWithIndexes("tab"));
   std::string arn = Backup("tab");

@@ -29,10 +29,6 @@ ProvisionedThroughputDescription ThroughputOf(const ProvisionedThroughput& throu
   return description;
 }
 
-std::optional<OnDemandThroughput> MaximaOf(const OnDemandThroughput& maxima) {
-  return maxima == OnDemandThroughput{} ? std::nullopt : std::optional(maxima);
-}
-
 VectorIndexDescription DescribeVectorIndex(const IndexSchema& index, const TableSchema& table) {
   VectorIndexDescription description;
   description.index_name = index.name;
@@ -109,6 +105,10 @@ Projection ProjectionOf(const IndexSchema& index) {
   projection.projection_type = index.projection;
   if (index.projection == ProjectionType::kInclude) projection.non_key_attributes = index.included;
   return projection;
+}
+
+std::optional<OnDemandThroughput> MaximaOf(const OnDemandThroughput& maxima) {
+  return maxima == OnDemandThroughput{} ? std::nullopt : std::optional(maxima);
 }
 
 TableDescription Describe(Context& context, engine::Table& table) {

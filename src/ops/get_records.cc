@@ -79,7 +79,7 @@ Result<GetRecordsResponse> Perform(Context& context, const GetRecordsRequest& re
                                  {.after = iterator.after,
                                   .up_to = ref.stream.until,
                                   .shard = iterator.shard,
-                                  .passed_max = limits::kStreamRecordsPassedMax},
+                                  .passed_bytes_max = limits::kStreamBytesPassedMax},
                                  [&](ChangeRecord change) {
                                    ChangePosition at{change.commit_number, change.ordinal};
                                    Record record = ToRecord(ref, engine->options().region, std::move(change));

@@ -10,6 +10,7 @@ Status Validate(const RestoreTableToPointInTimeRequest& request) {
   const auto& name = request.source_table_name;
   const auto& arn = request.source_table_arn;
   if (!name && !arn) return Invalid("Either SourceTableName or SourceTableArn must be specified");
+  if (arn && !arn->starts_with("arn:")) return ValidationError("Invalid SourceTableArn: " + *arn);
   if (name && arn && TableNameOf(*arn) != *name)
     return Invalid("SourceTableName and SourceTableArn name different tables");
   bool latest = request.use_latest_restorable_time.value_or(false);

@@ -37,6 +37,23 @@ bool Matches(const VectorIndex& wanted, const IndexSchema& index) {
          SameProjection(wanted.projection, ProjectionOf(index));
 }
 
+// What a restored index of `billing` is to have otherwise than the source's.
+Status SetThroughput(const GlobalSecondaryIndex& wanted, BillingMode billing, IndexSchema* index) {
+  if (wanted.provisioned_throughput) {
+    if (billing == BillingMode::kPayPerRequest) {
+      return Invalid("ProvisionedThroughput should not be specified for index: " + wanted.index_name +
+                     " when BillingMode is PAY_PER_REQUEST");
+    }
+    HF_CHECK_OK(CheckThroughput(*wanted.provisioned_throughput));
+    index->throughput = wanted.provisioned_throughput;
+  }
+  SettingsOf settings{SettingsOf::When::kCreate, billing, &wanted.index_name};
+  HF_CHECK_OK(SetOnDemand(settings, wanted.on_demand_throughput, &index->on_demand));
+  index->warm = {};
+  return SetWarm(settings, wanted.warm_throughput, index->throughput.value_or(ProvisionedThroughput{}),
+                 &index->warm);
+}
+
 // The source's indexes of one kind, or those of them that were asked for.
 template <class Index>
 Status AddIndexes(const TableSchema& source, Kind kind, const std::optional<std::vector<Index>>& wanted,
@@ -44,7 +61,9 @@ Status AddIndexes(const TableSchema& source, Kind kind, const std::optional<std:
   std::vector<IndexSchema> chosen;
   if (!wanted) {
     for (const IndexSchema& index : source.indexes) {
-      if (index.kind == kind) chosen.push_back(index);
+      if (index.kind != kind) continue;
+      chosen.push_back(index);
+      chosen.back().warm = {};
     }
   } else {
     std::set<std::string_view> names;
@@ -57,15 +76,8 @@ Status AddIndexes(const TableSchema& source, Kind kind, const std::optional<std:
                        ": the source table has no such index: " + definition.index_name);
       }
       chosen.push_back(*index);
-      if constexpr (std::is_same_v<Index, GlobalSecondaryIndex>) {
-        if (!definition.provisioned_throughput) continue;
-        if (target->billing == BillingMode::kPayPerRequest) {
-          return Invalid("ProvisionedThroughput should not be specified for index: " + definition.index_name +
-                         " when BillingMode is PAY_PER_REQUEST");
-        }
-        HF_CHECK_OK(CheckThroughput(*definition.provisioned_throughput));
-        chosen.back().throughput = definition.provisioned_throughput;
-      }
+      if constexpr (std::is_same_v<Index, GlobalSecondaryIndex>)
+        HF_CHECK_OK(SetThroughput(definition, target->billing, &chosen.back()));
     }
   }
   for (IndexSchema& index : chosen) {
@@ -86,7 +98,8 @@ Status AddIndexes(const TableSchema& source, Kind kind, const std::optional<std:
 
 Status SetBilling(const TableSchema& source, const RestoreOverrides& overrides, TableSchema* target) {
   target->billing = overrides.billing_mode_override.value_or(source.billing);
-  target->billing_mode_given = overrides.billing_mode_override ? true : source.billing_mode_given;
+  bool says_so = overrides.billing_mode_override.has_value() || source.billing_mode_given;
+  target->billing_mode_given = says_so && target->billing == BillingMode::kPayPerRequest;
   SettingsOf settings{SettingsOf::When::kCreate, target->billing};
   if (target->billing == BillingMode::kPayPerRequest) target->on_demand = source.on_demand;
   HF_CHECK_OK(SetOnDemand(settings, overrides.on_demand_throughput_override, &target->on_demand));

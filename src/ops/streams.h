@@ -1,8 +1,8 @@
 // Streams by the names that clients know: ARNs, shard ids, sequence numbers and iterators.
 //
 //   ARN              arn:aws:dynamodb:us-east-1:123456789012:table/Music/stream/2026-10-08T23:07:31.275
-//   shard id         shardId-00000001791500851275-00000002     when the stream was created, and which part of
-//                    the change log
+//   shard id         shardId-00000001791500851275-00000002     when the stream was created, and which
+//                    quarter of the partition hashes
 //   sequence number  1 ‖ commit number, 20 digits ‖ ordinal, 10 digits
 //   iterator         the ARN ‖ |1| ‖ Base64 of where to go on and since when it is good
 #pragma once

@@ -66,8 +66,17 @@ std::string TableArn(Context& context, const std::string& table) {
   return "arn:aws:dynamodb:" + options.region + ":" + options.account + ":table/" + table;
 }
 
+Status CheckOwner(Context& context, const std::string& name_or_arn) {
+  if (!name_or_arn.starts_with("arn:") || name_or_arn.starts_with(TableArn(context, ""))) return Ok{};
+  if (name_or_arn.find(":table/") == std::string::npos) return Ok{};  // it names nothing
+  return Error(ErrorCode::kAccessDenied,
+               "User: arn:aws:iam::" + context.engine->options().account +
+                   ":root is not authorized to perform this action on resource: " + name_or_arn);
+}
+
 Result<TableRef> OpenForItems(Context& context, const std::string& name_or_arn) {
   bool is_arn = name_or_arn.starts_with("arn:");
+  if (is_arn) HF_CHECK_OK(CheckOwner(context, name_or_arn));
   engine::TablePtr table = context.engine->catalog().Find(is_arn ? TableNameOf(name_or_arn) : name_or_arn);
   if (table == nullptr) return NotFound();
   if (context.table == nullptr) context.table = table;
@@ -78,6 +87,7 @@ Result<TableRef> OpenForItems(Context& context, const std::string& name_or_arn) 
 }
 
 Result<TableRef> OpenForTable(Context& context, const std::string& name_or_arn) {
+  HF_CHECK_OK(CheckOwner(context, name_or_arn));
   std::string name = TableNameOf(name_or_arn);
   engine::TablePtr table = context.engine->catalog().Find(name);
   if (table == nullptr) {
@@ -85,6 +95,14 @@ Result<TableRef> OpenForTable(Context& context, const std::string& name_or_arn) 
   }
   if (context.table == nullptr) context.table = table;
   return TableRef{table, table->schema()};
+}
+
+Status CheckSettled(const TableSchema& table) {
+  if (table.status != TableStatus::kCreating && table.status != TableStatus::kDeleting) return Ok{};
+  return Error(ErrorCode::kResourceInUse,
+               "Attempt to change a resource which is still in use: Table is being " +
+                   std::string(table.status == TableStatus::kCreating ? "created: " : "deleted: ") +
+                   table.name);
 }
 
 Result<std::string> KeyFromParameter(const TableSchema& schema, const Item& key, bool* empty_value) {

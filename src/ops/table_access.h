@@ -21,6 +21,12 @@ Result<TableRef> OpenForItems(Context& context, const std::string& name_or_arn);
 // For operations on tables, which name the table in their refusal.
 Result<TableRef> OpenForTable(Context& context, const std::string& name_or_arn);
 
+// kResourceInUse while the table is being created or deleted.
+Status CheckSettled(const engine::TableSchema& table);
+// kAccessDenied for the ARN of a table in another account or region: this store's table of that name is not
+// meant.
+Status CheckOwner(Context& context, const std::string& name_or_arn);
+
 // "arn:aws:dynamodb:us-east-1:123456789012:table/Music"
 std::string TableArn(Context& context, const std::string& table);
 // The table named by a name or a table ARN.

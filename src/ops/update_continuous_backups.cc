@@ -19,7 +19,9 @@ Result<UpdateContinuousBackupsResponse> Perform(Context& context,
     return Invalid("RecoveryPeriodInDays can only be specified when PointInTimeRecoveryEnabled is true");
   }
   HF_TRY(TableRef ref, OpenForBackup(context, request.table_name));
-  if (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kDeleting) {
+  if (ref.schema->status == TableStatus::kDeleting)
+    return Error(ErrorCode::kTableNotFound, "Table not found: " + ref.schema->name);
+  if (ref.schema->status == TableStatus::kCreating) {
     return Error(ErrorCode::kContinuousBackupsUnavailable,
                  "Backups are being enabled for the table: " + ref.schema->name + ". Please retry later");
   }

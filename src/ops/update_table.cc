@@ -340,12 +340,7 @@ void ShowChanging(const UpdateTableRequest& request, TableDescription before, Ta
 Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& request) {
   HF_CHECK_OK(Validate(request));
   HF_TRY(TableRef ref, OpenForTable(context, request.table_name));
-  if (ref.schema->status == TableStatus::kCreating || ref.schema->status == TableStatus::kDeleting) {
-    return Error(ErrorCode::kResourceInUse,
-                 "Attempt to change a resource which is still in use: Table is being " +
-                     std::string(ref.schema->status == TableStatus::kCreating ? "created: " : "deleted: ") +
-                     ref.schema->name);
-  }
+  HF_CHECK_OK(CheckSettled(*ref.schema));
   int64_t now_millis = context.engine->clock().NowMillis();
   UpdateTableResponse response;
   TableDescription before = Describe(context, *ref.table);

@@ -5,6 +5,7 @@ namespace holdfast::ops {
 
 Result<UpdateTimeToLiveResponse> Perform(Context& context, const UpdateTimeToLiveRequest& request) {
   HF_TRY(TableRef ref, OpenForTable(context, request.table_name));
+  HF_CHECK_OK(CheckSettled(*ref.schema));
   const TimeToLiveSpecification& wanted = request.time_to_live_specification;
   context.await_durability = true;
   HF_CHECK_OK(context.engine->ChangeSchema(ref.table, [&](engine::TableSchema* schema) -> Status {

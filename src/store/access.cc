@@ -60,7 +60,10 @@ class Gathering {
     Names(key);
   }
   void Written(const Item& item) { Key(item); }
-  void AnyKey() { facts_[Fact::kLeadingKeys].all = true; }
+  void AnyKey() {
+    auth::FactValues& keys = facts_[Fact::kLeadingKeys];
+    keys.all = keys.unknown = true;
+  }
   void AllAttributes() { facts_[Fact::kAttributes].all = true; }
 
   // The same name may come again: to look for it would cost the square of what a request names.

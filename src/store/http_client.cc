@@ -62,7 +62,9 @@ class Transfer {
     }
     long status = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
-    done_(HttpAnswer{static_cast<int>(status), std::move(body_)});
+    curl_header* server = nullptr;
+    bool is_named = curl_easy_header(handle, "Server", 0, CURLH_HEADER, -1, &server) == CURLHE_OK;
+    done_(HttpAnswer{static_cast<int>(status), std::move(body_), is_named ? server->value : ""});
   }
 
  private:

@@ -33,6 +33,7 @@ struct HttpRequest {
 struct HttpAnswer {
   int status = 0;
   std::string body;
+  std::string server;  // what it calls itself
 };
 
 class HttpClient {

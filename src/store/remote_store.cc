@@ -1,5 +1,6 @@
 #include "store/remote_store.h"
 
+#include <atomic>
 #include <future>
 
 #include "auth/sigv4.h"
@@ -147,6 +148,7 @@ class Remote final : public Store {
                  [this, call](Result<HttpAnswer> answer) { Judge(call, std::move(answer)); }, pause_millis);
   }
   void Judge(const std::shared_ptr<Call>& call, Result<HttpAnswer> answer) {
+    if (answer && answer->server == "holdfast") is_holdfast_ = true;
     if (answer && answer->status == 200) return call->done(std::move(answer->body));
     Error error = answer ? ReadError(addresses_.usual.url, answer->status, answer->body) : answer.error();
     if (++call->tries >= options_.attempts || !MayPass(error)) return call->done(std::move(error));
@@ -161,7 +163,8 @@ class Remote final : public Store {
   const base::Clock* const clock_;
   base::Random* const random_;
   StoreAbilities abilities_;  // set by Examine
-  HttpClient client_;         // last: its end waits for calls that use the rest
+  std::atomic<bool> is_holdfast_ = false;
+  HttpClient client_;  // last: its end waits for calls that use the rest
 };
 
 HttpRequest Remote::Signed(const Call& call) const {
@@ -211,6 +214,13 @@ Status Remote::Examine() {
   if (!listed && listed.error().code() != ErrorCode::kAccessDenied) {
     return Error(listed.error().code(),
                  "the store at " + name() + " cannot be used: " + listed.error().message());
+  }
+  // The questions that follow are meant to be refused, which those who watch over a server would take for
+  // faults.
+  if (is_holdfast_) {
+    abilities_.transactions = abilities_.time_to_live = abilities_.vector_search = true;
+    abilities_.multi_attribute_keys = abilities_.tags = true;
+    return Ok{};
   }
   abilities_.transactions = Has(
       Run(TransactGetItemsRequest{.transact_items = {{{.table_name = kNoTable, .key = {{"id", "none"}}}}}}));

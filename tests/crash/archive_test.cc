@@ -14,6 +14,7 @@
 #include "engine/restore.h"
 #include "engine/verify.h"
 #include "holdfast/master_keys.h"
+#include "indexed_table.h"
 #include "ops/operations.h"
 #include "storage/archive/archiver.h"
 #include "storage/encryption/vault.h"
@@ -65,22 +66,7 @@ class ArchiveTest : public testing::Test {
   }
 
   void CreateTable(const std::string& name) {
-    CreateTableRequest request;
-    request.table_name = name;
-    request.billing_mode = BillingMode::kPayPerRequest;
-    request.key_schema = {{"p", KeyType::kHash}};
-    request.attribute_definitions = {{"p", ScalarAttributeType::kString},
-                                     {"g", ScalarAttributeType::kString}};
-    request.vector_indexes = {{{.index_name = "by_w",
-                                .vector_attribute = {"w"},
-                                .dimensions = 4,
-                                .distance_function = DistanceFunction::kEuclidean,
-                                .projection = {.projection_type = ProjectionType::kKeysOnly},
-                                .search_schema = {{{"g", SearchSchemaElementType::kInlineFilter}}}}}};
-    request.global_secondary_indexes = {{.index_name = "by_g",
-                                         .key_schema = {{"g", KeyType::kHash}, {"p", KeyType::kRange}},
-                                         .projection = {.projection_type = ProjectionType::kAll}}};
-    auto created = ops::Run(engine_.get(), request);
+    auto created = ops::Run(engine_.get(), IndexedTable(name));
     ASSERT_TRUE(created.has_value()) << created.error().ToString();
     truth_[name];
   }

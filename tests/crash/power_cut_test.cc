@@ -16,6 +16,7 @@
 #include "engine/engine.h"
 #include "engine/verify.h"
 #include "holdfast/master_keys.h"
+#include "indexed_table.h"
 #include "ops/operations.h"
 #include "storage/fault/fault_file_system.h"
 
@@ -110,22 +111,7 @@ class PowerCut {
   }
 
   void CreateTable() {
-    CreateTableRequest request;
-    request.table_name = "cut";
-    request.billing_mode = BillingMode::kPayPerRequest;
-    request.key_schema = {{"p", KeyType::kHash}};
-    request.attribute_definitions = {{"p", ScalarAttributeType::kString},
-                                     {"g", ScalarAttributeType::kString}};
-    request.vector_indexes = {{{.index_name = "by_w",
-                                .vector_attribute = {"w"},
-                                .dimensions = 4,
-                                .distance_function = DistanceFunction::kEuclidean,
-                                .projection = {.projection_type = ProjectionType::kKeysOnly},
-                                .search_schema = {{{"g", SearchSchemaElementType::kInlineFilter}}}}}};
-    request.global_secondary_indexes = {{.index_name = "by_g",
-                                         .key_schema = {{"g", KeyType::kHash}, {"p", KeyType::kRange}},
-                                         .projection = {.projection_type = ProjectionType::kAll}}};
-    ASSERT_TRUE(ops::Run(engine_.get(), request).has_value());
+    ASSERT_TRUE(ops::Run(engine_.get(), IndexedTable("cut")).has_value());
     UpdateTimeToLiveRequest ttl;
     ttl.table_name = "cut";
     ttl.time_to_live_specification = {.attribute_name = "e", .enabled = true};

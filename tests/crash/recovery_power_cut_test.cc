@@ -16,6 +16,7 @@
 #include "engine/backup/restorer.h"
 #include "engine/engine.h"
 #include "engine/verify.h"
+#include "indexed_table.h"
 #include "ops/operations.h"
 #include "storage/fault/fault_file_system.h"
 
@@ -73,21 +74,7 @@ class RecoveryPowerCut {
   }
 
   void Prepare() {
-    CreateTableRequest request;
-    request.table_name = "cut";
-    request.billing_mode = BillingMode::kPayPerRequest;
-    request.key_schema = {{"p", KeyType::kHash}};
-    request.attribute_definitions = {{"p", ScalarAttributeType::kString},
-                                     {"g", ScalarAttributeType::kString}};
-    request.vector_indexes = {{{.index_name = "by_w",
-                                .vector_attribute = {"w"},
-                                .dimensions = 4,
-                                .distance_function = DistanceFunction::kEuclidean,
-                                .projection = {.projection_type = ProjectionType::kKeysOnly}}}};
-    request.global_secondary_indexes = {{.index_name = "by_g",
-                                         .key_schema = {{"g", KeyType::kHash}, {"p", KeyType::kRange}},
-                                         .projection = {.projection_type = ProjectionType::kKeysOnly}}};
-    ASSERT_TRUE(Run(request).has_value());
+    ASSERT_TRUE(Run(IndexedTable("cut")).has_value());
     ASSERT_TRUE(Run(UpdateContinuousBackupsRequest{"cut", {true, 1}}).has_value());
     for (int key = 0; key < 1200; key += 25) {
       BatchWriteItemRequest batch;

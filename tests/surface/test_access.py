@@ -111,6 +111,11 @@ def test_an_administrator_may_be_held_too(surface, auditor, booking):
     assert done(surface.server.url, "Scan", {"TableName": "TripCortexBookings"})["Items"] == before
 
 
+def test_who_is_refused_what_concerns_all_tables_learns_of_none(auditor):
+    refused = auditor.send("GET", "/v1/alarms")
+    assert refused.status == 403 and "every table" in refused["message"] and ":table/" not in refused["message"], refused
+
+
 def test_who_is_not_listed_is_held_to_the_model_alone(surface, orchestrator, booking):
     assert orchestrator.send("GET", "/v1/trip/entities/Booking", **booking).status == 200
     assert orchestrator.run("trip", "audit.append", entry(booking)).status == 201

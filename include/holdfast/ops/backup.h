@@ -59,16 +59,17 @@ struct SourceTableDetails {
   ProvisionedThroughput provisioned_throughput;
   int64_t item_count = 0;
   BillingMode billing_mode = BillingMode::kProvisioned;
+  std::optional<OnDemandThroughput> on_demand_throughput;
 
   static constexpr std::string_view kTypeName = "SourceTableDetails";
   static constexpr auto Fields() {
     using S = SourceTableDetails;
-    return FieldList(Field("TableName", &S::table_name), Field("TableId", &S::table_id),
-                     Field("TableArn", &S::table_arn), Field("TableSizeBytes", &S::table_size_bytes),
-                     Field("KeySchema", &S::key_schema),
-                     Field("TableCreationDateTime", &S::table_creation_date_time),
-                     Field("ProvisionedThroughput", &S::provisioned_throughput),
-                     Field("ItemCount", &S::item_count), Field("BillingMode", &S::billing_mode));
+    return FieldList(
+        Field("TableName", &S::table_name), Field("TableId", &S::table_id), Field("TableArn", &S::table_arn),
+        Field("TableSizeBytes", &S::table_size_bytes), Field("KeySchema", &S::key_schema),
+        Field("TableCreationDateTime", &S::table_creation_date_time),
+        Field("ProvisionedThroughput", &S::provisioned_throughput), Field("ItemCount", &S::item_count),
+        Field("BillingMode", &S::billing_mode), Field("OnDemandThroughput", &S::on_demand_throughput));
   }
 };
 
@@ -77,6 +78,8 @@ struct SourceTableFeatureDetails {
   std::optional<std::vector<GlobalSecondaryIndex>> global_secondary_indexes;
   std::optional<std::vector<VectorIndex>> vector_indexes;
   std::optional<TimeToLiveDescription> time_to_live_description;
+  std::optional<StreamSpecification> stream_description;
+  std::optional<SseDescription> sse_description;
 
   static constexpr std::string_view kTypeName = "SourceTableFeatureDetails";
   static constexpr auto Fields() {
@@ -84,7 +87,9 @@ struct SourceTableFeatureDetails {
     return FieldList(Field("LocalSecondaryIndexes", &S::local_secondary_indexes),
                      Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
                      Field("VectorIndexes", &S::vector_indexes),
-                     Field("TimeToLiveDescription", &S::time_to_live_description));
+                     Field("TimeToLiveDescription", &S::time_to_live_description),
+                     Field("StreamDescription", &S::stream_description),
+                     Field("SSEDescription", &S::sse_description));
   }
 };
 

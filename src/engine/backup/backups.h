@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/backup/job_thread.h"
 #include "engine/backup/segment.h"
 #include "engine/catalog/catalog.h"
+#include "engine/job_thread.h"
 #include "holdfast/ops/backup.h"
 
 namespace holdfast::engine {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "engine/backup/job_thread.h"
 #include "engine/backup/segment.h"
 #include "engine/catalog/catalog.h"
 #include "engine/change/change_log.h"
+#include "engine/job_thread.h"
 
 namespace holdfast::engine {
 

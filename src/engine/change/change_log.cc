@@ -145,24 +145,29 @@ void ChangeLog::Append(const ItemChange& change, Images images, storage::Batch* 
              images == Images::kKey ? EncodeKeyRecord(change) : EncodeRecord(change, images));
 }
 
-Status ChangeLog::BringForward(ObjectId table, storage::Kv* kv) {
-  constexpr size_t kStepRecords = 1024;
+Result<uint64_t> ChangeLog::BringForward(ObjectId table, storage::Kv* kv) {
+  constexpr size_t kStepBytes = 1 << 20;
   storage::Range before{PartKey(table, Part{0}), PartKey(table, Part::kRecords)};
   auto it = kv->Iterate(storage::Space::kChanges, before, nullptr, storage::Wait::kMayBlock);
   std::unique_ptr<storage::Batch> batch = kv->NewBatch();
-  size_t records = 0;
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+  uint64_t records = 0;
+  size_t bytes = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next(), ++records) {
     // table id ‖ shard ‖ commit number ‖ ordinal
     std::string key = PartKey(table, Part::kRecords);
     key.append(it->key().substr(5)).push_back(it->key()[4]);
     batch->Put(storage::Space::kChanges, key, it->value());
-    batch->Delete(storage::Space::kChanges, it->key());
-    if (++records % kStepRecords != 0) continue;
+    bytes += key.size() + it->value().size();
+    if (bytes < kStepBytes) continue;
     HF_CHECK_OK(kv->Write(batch.get(), storage::Wait::kMayBlock));
     batch->Clear();
+    bytes = 0;
   }
   HF_CHECK_OK(it->status());
-  return batch->empty() ? Ok{} : kv->Write(batch.get(), storage::Wait::kMayBlock);
+  if (records == 0) return records;
+  batch->DeleteRange(storage::Space::kChanges, before);
+  HF_CHECK_OK(kv->Write(batch.get(), storage::Wait::kMayBlock));
+  return records;
 }
 
 void ChangeLog::Keep(ObjectId table, Consumer consumer, uint64_t after) {
@@ -254,10 +259,11 @@ Result<ChangePosition> ChangeLog::Visit(ObjectId table, const ChangeRange& range
                                            : RecordKey(table, after.commit_number, after.ordinal + 1);
   keys.upper = RecordKey(table, end.commit_number + 1, 0);
   auto it = kv_->Iterate(storage::Space::kChanges, std::move(keys), nullptr, storage::Wait::kMayBlock);
-  size_t passed = 0;
+  size_t passed_bytes = 0;
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     if (range.shard != ChangeRange::kAllShards && it->key().back() != range.shard) {
-      if (++passed == range.passed_max) return PositionIn(it->key());
+      passed_bytes += it->key().size() + it->value().size();
+      if (passed_bytes >= range.passed_bytes_max) return PositionIn(it->key());
       continue;
     }
     if (IsKeyOnly(it->value())) continue;  // from before anybody wanted images

@@ -63,7 +63,8 @@ struct ChangeRange {
   ChangePosition after;
   uint64_t up_to = UINT64_MAX;  // commits up to this one, and never past what is published
   int shard = kAllShards;
-  size_t passed_max = SIZE_MAX;  // so many of other shards are passed by, then the visit ends
+  // After so much of other shards' records the visit ends: reading past them takes time as well.
+  size_t passed_bytes_max = SIZE_MAX;
 };
 
 // Who may want records kept, apart from watches.
@@ -81,9 +82,9 @@ class ChangeLog {
   // Adds the record of `change` to its batch, holding this much of it. Requires: not kNone.
   static void Append(const ItemChange& change, Images images, storage::Batch* batch);
 
-  // Puts a table's records of format 1, which lie shard by shard, into the order of commits. Where there are
-  // none, or it was done before, this changes nothing. Before anybody uses the log of `table`.
-  static Status BringForward(ObjectId table, storage::Kv* kv);
+  // Puts a table's records of format 1, which lie shard by shard, into the order of commits, and returns how
+  // many there were. What a crash cuts short is done again. Before anybody uses the log of `table`.
+  static Result<uint64_t> BringForward(ObjectId table, storage::Kv* kv);
 
   // Records of commits after `after` are kept for `consumer`, until it names a later commit or is forgotten.
   // Without a consumer records go when no watch needs them.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/index/recount.h"
 #include "value/key_codec.h"
@@ -16,27 +15,12 @@ constexpr size_t kStepItems = 128;
 
 }  // namespace
 
-Backfiller::Backfiller(Engine* engine) : engine_(engine), thread_([this] { Run(); }) {}
-
-Backfiller::~Backfiller() {
+void Backfiller::Add(TablePtr table, ObjectId target) {
   {
     base::MutexLock lock(&mu_);
-    stop_ = true;
-    changed_.NotifyAll();
+    progress_[target] = 0;
   }
-  thread_.join();
-}
-
-void Backfiller::Add(TablePtr table, ObjectId target) {
-  base::MutexLock lock(&mu_);
-  progress_[target] = 0;
-  jobs_.push_back({std::move(table), target});
-  changed_.NotifyAll();
-}
-
-void Backfiller::WaitIdle() {
-  base::MutexLock lock(&mu_);
-  while (!jobs_.empty() && !stop_) changed_.Wait(&mu_);
+  thread_.Add([this, job = Job{std::move(table), target}] { Run(job); });
 }
 
 double Backfiller::Progress(ObjectId target) const {
@@ -45,32 +29,14 @@ double Backfiller::Progress(ObjectId target) const {
   return found == progress_.end() ? 1 : found->second;
 }
 
-bool Backfiller::stopping() const {
-  base::MutexLock lock(&mu_);
-  return stop_;
-}
-
-void Backfiller::Run() {
-  base::NameThread("backfill");
-  base::LowerThreadPriority();
-  while (true) {
-    Job job;
-    {
-      base::MutexLock lock(&mu_);
-      while (jobs_.empty() && !stop_) changed_.Wait(&mu_);
-      if (stop_) return;
-      job = jobs_.front();
-    }
-    if (Status filled = Fill(job); !filled) {
-      // The cursor is saved: the next start of the store tries again.
-      HF_LOG(engine_->log(), kError, "backfill failed", {"table", job.table->schema()->name},
-             {"error", filled.error().ToString()});
-    }
-    base::MutexLock lock(&mu_);
-    jobs_.pop_front();
-    progress_.erase(job.target);
-    changed_.NotifyAll();
+void Backfiller::Run(const Job& job) {
+  if (Status filled = Fill(job); !filled) {
+    // The cursor is saved: the next start of the store tries again.
+    HF_LOG(engine_->log(), kError, "backfill failed", {"table", job.table->schema()->name},
+           {"error", filled.error().ToString()});
   }
+  base::MutexLock lock(&mu_);
+  progress_.erase(job.target);
 }
 
 Status Backfiller::Fill(const Job& job) {
@@ -81,7 +47,7 @@ Status Backfiller::Fill(const Job& job) {
                   .transform([](bool) { return Ok{}; }));
   bool done = false;
   while (!done) {
-    if (stopping()) return Ok{};
+    if (thread_.stopping()) return Ok{};
     HF_CHECK_OK(Step(job, &cursor, &done));
     if (cursor.size() >= 6) {
       base::MutexLock lock(&mu_);
@@ -118,7 +84,7 @@ Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
   while (engine_->locks_.Acquire(lock_keys, std::chrono::steady_clock::now() + std::chrono::seconds(1),
                                  &held) != KeyLocks::kAll) {
     held.Release();
-    if (stopping()) return Ok{};
+    if (thread_.stopping()) return Ok{};
   }
 
   std::unique_ptr<storage::Batch> batch = kv.NewBatch();

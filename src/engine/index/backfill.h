@@ -7,14 +7,12 @@
 // Thread-safe. One thread works through the jobs in order.
 #pragma once
 
-#include <atomic>
-#include <deque>
 #include <map>
 #include <string>
-#include <thread>
 
 #include "base/mutex.h"
 #include "engine/catalog/catalog.h"
+#include "engine/job_thread.h"
 
 namespace holdfast::engine {
 
@@ -22,12 +20,11 @@ class Engine;
 
 class Backfiller {
  public:
-  explicit Backfiller(Engine* engine);
-  ~Backfiller();
+  explicit Backfiller(Engine* engine) : engine_(engine), thread_("backfill") {}
 
   // `target` is the id of the index, or of the table itself for its expiry entries.
   void Add(TablePtr table, ObjectId target);
-  void WaitIdle();
+  void WaitIdle() { thread_.WaitIdle(); }
   double Progress(ObjectId target) const;
 
  private:
@@ -36,21 +33,17 @@ class Backfiller {
     ObjectId target;
   };
 
-  void Run();
+  void Run(const Job& job);
   // Runs one job to its end, or until the store is closing.
   Status Fill(const Job& job);
   // Fills a few items after `*cursor` and moves it. Sets `*done` at the end of the table.
   Status Step(const Job& job, std::string* cursor, bool* done);
   Status Finish(const Job& job);
-  bool stopping() const;
 
   Engine* const engine_;
   mutable base::Mutex mu_;
-  base::CondVar changed_;
-  std::deque<Job> jobs_ HF_GUARDED_BY(mu_);  // the front one is being worked on
-  bool stop_ HF_GUARDED_BY(mu_) = false;
   std::map<ObjectId, double> progress_ HF_GUARDED_BY(mu_);
-  std::thread thread_;
+  JobThread thread_;  // goes first
 };
 
 }  // namespace holdfast::engine

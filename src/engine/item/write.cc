@@ -22,6 +22,10 @@ KeyLocks::Deadline DeadlineFor(const WriteOptions& options) {
   return now + std::chrono::hours(1);
 }
 
+Error Gone() {
+  return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+}
+
 // Holds the gates of several tables for reading, in order of table id.
 class Gates {
  public:
@@ -47,7 +51,7 @@ class Gates {
         table->gate.LockShared();
       }
       held_.push_back(table);
-      if (table->dropped) return Error(ErrorCode::kResourceNotFound, "Requested resource not found");
+      if (table->dropped) return Gone();
     }
     return Ok{};
   }
@@ -185,6 +189,8 @@ class ItemWriter::Run {
     for (size_t i = 0; i < actions_.size(); ++i) {
       bool same_table = i > 0 && actions_[i].table == actions_[i - 1].table;
       actives_.push_back(same_table ? actives_.back() : actions_[i].table->active());
+      // Its last backup may have been begun: what came after would be answered, and lost.
+      if (actives_.back()->schema->status == TableStatus::kDeleting) return Gone();
       if (written_.outcomes[i].throttled) continue;
       HF_CHECK_OK(DecideOne(actions_[i], &written_.outcomes[i]));
       // DynamoDB goes on past a failed condition, but a request that does not fit its item ends the

@@ -101,8 +101,8 @@ TableProperties PropertiesOf(const TableDescription& table) {
     if (!properties.vector_indexes) properties.vector_indexes.emplace();
     properties.vector_indexes->push_back(index);
   }
-  if (table.table_class_summary && table.table_class_summary->table_class != TableClass::kStandard)
-    properties.table_class = table.table_class_summary->table_class;
+  // STANDARD too: a store shows it only where it was said, and is to show it again.
+  if (table.table_class_summary) properties.table_class = table.table_class_summary->table_class;
   if (table.deletion_protection_enabled) properties.deletion_protection = true;
   if (table.stream_specification && table.stream_specification->stream_view_type)
     properties.stream = {*table.stream_specification->stream_view_type};
@@ -117,7 +117,6 @@ TableProperties PropertiesOf(const TableDescription& table) {
 // Without what says the default.
 TableProperties Normal(TableProperties properties) {
   if (!properties.billing_mode) properties.billing_mode = BillingMode::kProvisioned;
-  if (properties.table_class == TableClass::kStandard) properties.table_class.reset();
   if (properties.deletion_protection == false) properties.deletion_protection.reset();
   if (properties.time_to_live && !properties.time_to_live->enabled) properties.time_to_live.reset();
   if (properties.point_in_time_recovery) {
@@ -198,13 +197,14 @@ class Planner {
     live_ = &live.properties;
     arn_ = live.arn;
     CheckWhatCannotChange();
+    DeleteIndexes();  // first: the billing of one that goes cannot be changed any more
     ChangeBilling();
     ChangeMaximum();
     ChangeWarmth();
     ChangeIndexes();
     ChangeVectorIndexes();
-    if (wanted_.table_class != live_->table_class) {
-      TableClass wanted = wanted_.table_class.value_or(TableClass::kStandard);
+    TableClass wanted = wanted_.table_class.value_or(TableClass::kStandard);
+    if (wanted != live_->table_class.value_or(TableClass::kStandard)) {
       UpdateTableRequest request = Changing();
       request.table_class = wanted;
       Add("make its class " + std::string(NameOf(wanted)), request);
@@ -322,8 +322,10 @@ class Planner {
     maximum.max_write_request_units = maximum.max_write_request_units.value_or(-1);
     return maximum;
   }
+  // A store takes all maxima away itself when a table becomes PROVISIONED, and refuses them from then on.
+  bool MayHaveMaxima() const { return wanted_.billing_mode != BillingMode::kProvisioned; }
   void ChangeMaximum() {
-    if (Same(wanted_.on_demand_throughput, live_->on_demand_throughput)) return;
+    if (!MayHaveMaxima() || Same(wanted_.on_demand_throughput, live_->on_demand_throughput)) return;
     UpdateTableRequest request = Changing();
     request.on_demand_throughput = MaximumFor(wanted_.on_demand_throughput);
     Add(wanted_.on_demand_throughput ? "set its maximum on demand" : "take away its maximum on demand",
@@ -338,16 +340,28 @@ class Planner {
   }
 
   // A table changes one index at a time.
-  void ChangeIndexes() {
+  void DeleteIndexes() {
     auto wanted = ListOf(wanted_.global_secondary_indexes);
-    auto live = ListOf(live_->global_secondary_indexes);
-    for (const GlobalSecondaryIndex& index : live) {
+    for (const GlobalSecondaryIndex& index : ListOf(live_->global_secondary_indexes)) {
       if (FindNamed(wanted, index.index_name) != nullptr) continue;
       UpdateTableRequest request = Changing();
       request.global_secondary_index_updates.emplace().emplace_back().delete_action.emplace().index_name =
           index.index_name;
       Add("delete the index " + index.index_name, request);
     }
+    auto wanted_vectors = ListOf(wanted_.vector_indexes);
+    for (const VectorIndex& index : ListOf(live_->vector_indexes)) {
+      if (FindNamed(wanted_vectors, index.index_name) != nullptr) continue;
+      UpdateTableRequest request = Changing();
+      request.vector_index_updates.emplace().emplace_back().delete_action.emplace().index_name =
+          index.index_name;
+      Add("delete the vector index " + index.index_name, request);
+    }
+  }
+
+  void ChangeIndexes() {
+    auto wanted = ListOf(wanted_.global_secondary_indexes);
+    auto live = ListOf(live_->global_secondary_indexes);
     for (const GlobalSecondaryIndex& index : wanted) {
       UpdateTableRequest request = Changing();
       GlobalSecondaryIndexUpdate& update = request.global_secondary_index_updates.emplace().emplace_back();
@@ -365,7 +379,7 @@ class Planner {
       if (wanted_.billing_mode == live_->billing_mode &&
           !Same(index.provisioned_throughput, other->provisioned_throughput))
         action.provisioned_throughput = index.provisioned_throughput;
-      if (!Same(index.on_demand_throughput, other->on_demand_throughput))
+      if (MayHaveMaxima() && !Same(index.on_demand_throughput, other->on_demand_throughput))
         action.on_demand_throughput = MaximumFor(index.on_demand_throughput);
       if (index.warm_throughput && !Same(index.warm_throughput, other->warm_throughput))
         action.warm_throughput = index.warm_throughput;
@@ -377,13 +391,6 @@ class Planner {
   void ChangeVectorIndexes() {
     auto wanted = ListOf(wanted_.vector_indexes);
     auto live = ListOf(live_->vector_indexes);
-    for (const VectorIndex& index : live) {
-      if (FindNamed(wanted, index.index_name) != nullptr) continue;
-      UpdateTableRequest request = Changing();
-      request.vector_index_updates.emplace().emplace_back().delete_action.emplace().index_name =
-          index.index_name;
-      Add("delete the vector index " + index.index_name, request);
-    }
     for (const VectorIndex& index : wanted) {
       if (FindNamed(live, index.index_name) != nullptr) continue;
       UpdateTableRequest request = Changing();
@@ -493,7 +500,7 @@ std::string ResourceId(const std::string& table, const std::vector<WrittenTable>
 Result<std::optional<LiveTable>> ReadLive(Store* store, const std::string& table) {
   HF_TRY(std::optional<TableDescription> described, DescribeLive(store, table));
   if (!described) return std::optional<LiveTable>();
-  LiveTable live{PropertiesOf(*described), described->table_arn, {}};
+  LiveTable live{PropertiesOf(*described), described->table_arn, described->table_id, {}};
   if (live.properties.stream) live.stream_arn = described->latest_stream_arn.value_or("");
   if (store->abilities().time_to_live) {
     auto ttl = store->Run(DescribeTimeToLiveRequest{.table_name = table});
@@ -579,6 +586,7 @@ Result<std::vector<Template::Output>> OutputsOf(Store* store, std::string_view t
     HF_TRY(std::optional<LiveTable> live, ReadLive(store, *resource.properties.table_name));
     if (!live) continue;
     options.attributes[{resource.id, "Arn"}] = live->arn;
+    if (!live->table_id.empty()) options.attributes[{resource.id, "TableId"}] = live->table_id;
     if (!live->stream_arn.empty()) options.attributes[{resource.id, "StreamArn"}] = live->stream_arn;
   }
   HF_TRY(Template again, ReadTemplate(text, file, options));

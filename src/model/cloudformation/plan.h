@@ -23,6 +23,7 @@ namespace holdfast::model::cloudformation {
 struct LiveTable {
   TableProperties properties;
   std::string arn;
+  std::string table_id;    // empty: the store gives none
   std::string stream_arn;  // empty: it has no stream
 };
 // Nothing when there is no such table.

@@ -40,6 +40,31 @@ struct StreamProperties {
   }
 };
 
+// Of these CloudFormation lets more be left out than the API does, whose structs they are read into.
+struct TimeToLiveProperties {
+  bool enabled = false;
+  std::optional<std::string> attribute_name;  // needed where it is enabled
+
+  static constexpr std::string_view kTypeName = TimeToLiveSpecification::kTypeName;
+  static constexpr auto Fields() {
+    using S = TimeToLiveProperties;
+    return FieldList(Field("Enabled", &S::enabled, {.required = true}),
+                     Field("AttributeName", &S::attribute_name, {.length_min = 1, .length_max = 255}));
+  }
+};
+struct PointInTimeRecoveryProperties {
+  bool enabled = false;
+  std::optional<int64_t> recovery_period_in_days;
+
+  static constexpr std::string_view kTypeName = PointInTimeRecoverySpecification::kTypeName;
+  static constexpr auto Fields() {
+    using S = PointInTimeRecoveryProperties;
+    return FieldList(
+        Field("PointInTimeRecoveryEnabled", &S::enabled),
+        Field("RecoveryPeriodInDays", &S::recovery_period_in_days, {.value_min = 1, .value_max = 35}));
+  }
+};
+
 // AWS::DynamoDB::Table; what the other kinds of resources become.
 struct TableProperties {
   std::optional<std::string> table_name;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "model/cloudformation/value.h"
 #include "model/yaml_reader.h"
@@ -16,6 +17,7 @@ constexpr size_t kNestedMax = 200;
 constexpr std::string_view kTable = TableProperties::kTypeName;
 constexpr std::string_view kGlobalTable = GlobalTableProperties::kTypeName;
 constexpr std::string_view kSimpleTable = SimpleTableProperties::kTypeName;
+constexpr std::string_view kKeyOfKms = "KMSMasterKeyId";
 constexpr std::string_view kServerless = "AWS::Serverless-2016-10-31";
 
 bool IsTable(std::string_view type) {
@@ -236,17 +238,10 @@ class Reader : private YamlReader {
     OnlyKeys(at, {"Description", "Value", "Export", "Condition"});
     if (!at["Value"]) return Problem(at, "has no Value");
     if (at["Condition"] && !Holds(at["Condition"].text(), at["Condition"])) return;
-    names_skipped_.clear();
-    in_output_ = true;
-    Value value = Evaluate(at["Value"]);
-    in_output_ = false;
-    if (!names_skipped_.empty()) {
-      template_.skipped.push_back({at.path, "it names " + names_skipped_});
-    } else if (value.kind != Value::Kind::kText) {
-      Problem(at["Value"], "an output is a text");
-    } else {
-      template_.outputs.push_back({name, std::move(value.text)});
-    }
+    std::optional<Value> value = EvaluateOrLeaveOut(at["Value"], at.path);
+    if (!value) return;
+    if (value->kind != Value::Kind::kText) return Problem(at["Value"], "an output is a text");
+    template_.outputs.push_back({name, std::move(value->text)});
   }
 
   // A table comes after those that it depends on.
@@ -332,8 +327,12 @@ class Reader : private YamlReader {
       EachElement(at, [&](const At& element) { AddChild("", Evaluate(element), &value); });
     } else if (at.node.IsMap()) {
       value.kind = Value::Kind::kMap;
-      EachEntry(at,
-                [&](const std::string& name, const At& entry) { AddChild(name, Evaluate(entry), &value); });
+      EachEntry(at, [&](const std::string& name, const At& entry) {
+        // Tables that name another key, or none, are the same to whoever uses them.
+        Value child =
+            name == kKeyOfKms ? EvaluateOrLeaveOut(entry, entry.path).value_or(Value{}) : Evaluate(entry);
+        AddChild(name, std::move(child), &value);
+      });
     }
     return value;
   }
@@ -341,6 +340,20 @@ class Reader : private YamlReader {
     if (child.kind == Value::Kind::kAbsent) return;
     child.name = name;
     parent->children.push_back(std::move(child));
+  }
+
+  // What goes with the resources that are left out: it is listed at `path` and is nothing if it names one.
+  std::optional<Value> EvaluateOrLeaveOut(const At& at, const std::string& path) {
+    bool before = std::exchange(may_name_skipped_, options_.tables_only);
+    Value value = Evaluate(at);
+    may_name_skipped_ = before;
+    if (names_skipped_.empty()) return value;
+    std::string why = "it names " + std::exchange(names_skipped_, {});
+    // Globals are evaluated for every table.
+    auto is_this = [&](const Template::Skipped& other) { return other.path == path; };
+    if (std::none_of(template_.skipped.begin(), template_.skipped.end(), is_this))
+      template_.skipped.push_back({path, std::move(why)});
+    return std::nullopt;
   }
 
   std::string EvaluateText(const At& at) {
@@ -415,7 +428,10 @@ class Reader : private YamlReader {
         return MadeText(at, arn + "/stream/(known when it is made)");
       return Absent(at, id + " has no StreamSpecification");
     }
-    return Absent(at, id + " has no attribute " + attribute + "; tables have Arn and StreamArn");
+    bool global = resource["Type"].text() == kGlobalTable;
+    if (attribute == "TableId" && global) return MadeText(at, "(known when it is made)");
+    return Absent(at, id + " has no attribute " + attribute + "; it has Arn" +
+                          (global ? ", StreamArn and TableId" : " and StreamArn"));
   }
 
   // "${Table}-${AWS::Region}", with names of its own in a second element.
@@ -535,7 +551,7 @@ class Reader : private YamlReader {
       return false;
     }
     if (IsTable(resource["Type"].text())) return true;
-    if (options_.tables_only && in_output_)
+    if (may_name_skipped_)
       names_skipped_ = id;
     else
       Problem(at, "names " + id + ", which is no table");
@@ -551,7 +567,10 @@ class Reader : private YamlReader {
     }
     names_[id] = {};
     At name = resource["Properties"]["TableName"];
+    // A name is never left out, whatever asks for it.
+    bool before = std::exchange(may_name_skipped_, false);
     std::string text = name ? Evaluate(name).text : "";
+    may_name_skipped_ = before;
     if (text.empty()) text = options_.stack_name.empty() ? id : options_.stack_name + "-" + id;
     return names_[id] = text;
   }
@@ -564,8 +583,8 @@ class Reader : private YamlReader {
   std::map<std::string, std::string> names_;  // of tables; empty while one is being found
   size_t made_bytes_ = 0;
   size_t depth_ = 0;  // of values and conditions that are being evaluated
-  bool in_output_ = false;
-  std::string names_skipped_;  // by the output that is being read
+  bool may_name_skipped_ = false;
+  std::string names_skipped_;  // by what is being evaluated and may do so
 };
 
 }  // namespace

@@ -97,6 +97,44 @@ Outputs:
   EXPECT_EQ(read->skipped[0].path, "Resources.Third");
 }
 
+TEST(Template, LookingUpAMapLeavesItAsItIs) {
+  std::string mappings = "Mappings:\n  Names: {dev: {Table: orders, Tag: blue}, prod: {Table: sales}}\n";
+  auto joined =
+      Read(mappings + Simple("      TableName: !Join ['-', [!FindInMap [Names, dev, Table], x, !FindInMap "
+                             "[Names, prod, Table]]]\n"
+                             "      Tags: [{Key: a, Value: !FindInMap [Names, dev, Tag]}]\n"));
+  ASSERT_TRUE(joined) << joined.error().message();
+  EXPECT_EQ(joined->tables[0].properties.table_name, "orders-x-sales");
+  EXPECT_EQ((*joined->tables[0].properties.tags)[0].value, "blue");
+  auto plain = Read(mappings +
+                    Simple("      TableName: !FindInMap [Names, dev, Table]\n"
+                           "      Tags: [{Key: a, Value: !FindInMap [Names, dev, Table]}]\n") +
+                    "Outputs: {O: {Value: !FindInMap [Names, prod, Table]}}\n");
+  ASSERT_TRUE(plain) << plain.error().message();
+  EXPECT_EQ(plain->tables[0].properties.table_name, "orders");
+  EXPECT_EQ((*plain->tables[0].properties.tags)[0].value, "orders");
+  EXPECT_EQ(plain->outputs[0].value, "sales");
+  EXPECT_EQ(Problem(mappings + Simple("      TableName: !FindInMap [Names, test, Table]\n")),
+            "t.yaml:10: Resources.Orders.Properties.TableName: there is no Mappings.Names.test");
+}
+
+TEST(Template, WhatIsSwitchedOffNeedSayNoMore) {
+  auto read = Read(
+      "Conditions: {Never: !Equals [a, b]}\n" +
+      Simple("      TimeToLiveSpecification: {Enabled: false}\n"
+             "      PointInTimeRecoverySpecification: {PointInTimeRecoveryEnabled: !If [Never, true, !Ref "
+             "AWS::NoValue]}\n"));
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_FALSE(read->tables[0].properties.time_to_live->enabled);
+  EXPECT_FALSE(read->tables[0].properties.point_in_time_recovery->point_in_time_recovery_enabled);
+  EXPECT_EQ(Problem(Simple("      PointInTimeRecoverySpecification: {}\n")), "nothing wrong");
+  EXPECT_EQ(Problem(Simple("      TimeToLiveSpecification: {Enabled: true}\n")),
+            "t.yaml:8: Resources.Orders.Properties.TimeToLiveSpecification: has no AttributeName");
+  EXPECT_EQ(Problem(Simple("      TimeToLiveSpecification: {Enabled: false, Colour: red}\n")),
+            "t.yaml:8: Resources.Orders.Properties.TimeToLiveSpecification.Colour: no property of "
+            "TimeToLiveSpecification");
+}
+
 TEST(Template, DB_I_03_SimpleTable) {
   auto read = Read(R"yaml(
 Transform: AWS::Serverless-2016-10-31
@@ -197,6 +235,34 @@ TEST(Template, TablesOnlyLeavesOthersOut) {
   EXPECT_EQ(read->outputs.size(), 1);
 }
 
+TEST(Template, TablesOnlyLeavesTheKeysOfOthersOut) {
+  std::string key = "  Key: {Type: AWS::KMS::Key}\n";
+  for (const char* named :
+       {"!GetAtt Key.Arn", "!Ref Key", "!Sub '${Key.Arn}'", "{'Fn::GetAtt': [Key, Arn]}"}) {
+    std::string text = Simple("      SSESpecification: {SSEEnabled: true, SSEType: KMS, KMSMasterKeyId: " +
+                              std::string(named) + "}\n") +
+                       key;
+    auto read = Read(text, {.tables_only = true});
+    ASSERT_TRUE(read) << read.error().message();
+    const SseProperties& encryption = *read->tables[0].properties.encryption;
+    EXPECT_TRUE(encryption.enabled);
+    EXPECT_EQ(encryption.kms_master_key_id, std::nullopt) << named;
+    ASSERT_EQ(read->skipped.size(), 2);
+    EXPECT_EQ(read->skipped[0].path, "Resources.Orders.Properties.SSESpecification.KMSMasterKeyId");
+    EXPECT_EQ(read->skipped[0].why, "it names Key");
+    EXPECT_THAT(Problem(text), HasSubstr("KMSMasterKeyId: names Key, which is no table"));
+  }
+  EXPECT_THAT(
+      Problem(Simple("      SSESpecification: {SSEEnabled: true, KMSMasterKeyId: !Ref Nobody}\n") + key,
+              {.tables_only = true}),
+      HasSubstr("there is no resource or parameter Nobody"));
+  EXPECT_THAT(Problem(Simple("      SSESpecification: {SSEEnabled: true, KMSMasterKeyId: !Ref Orders}\n"
+                             "      TableName: !Ref Key\n") +
+                          key,
+                      {.tables_only = true}),
+              HasSubstr("TableName: names Key, which is no table"));
+}
+
 TEST(Template, CirclesAndBombsEnd) {
   EXPECT_THAT(Problem(Simple("    DependsOn: Orders\n")), HasSubstr("in a circle"));
   EXPECT_THAT(Problem(Simple() + "Conditions: {A: {Condition: B}, B: {Condition: A}}\n"
@@ -257,6 +323,71 @@ TEST_F(Applied, TwiceChangesNothing) {
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ((*again)[0].status, "as it should be");
   EXPECT_TRUE((*again)[0].details.empty());
+}
+
+TEST_F(Applied, MaximaGoWithBillingOnDemand) {
+  auto text = [](const std::string& table, const std::string& index) {
+    std::string made = Simple(table +
+                              "      GlobalSecondaryIndexes:\n"
+                              "        - IndexName: byId\n"
+                              "          KeySchema: [{AttributeName: id, KeyType: HASH}]\n"
+                              "          Projection: {ProjectionType: ALL}\n" +
+                              index);
+    return made.erase(made.find("      BillingMode"),
+                      made.find("      AttributeDef") - made.find("      Bill"));
+  };
+  std::string on_demand =
+      text("      BillingMode: PAY_PER_REQUEST\n      OnDemandThroughput: {MaxReadRequestUnits: 5}\n",
+           "          OnDemandThroughput: {MaxWriteRequestUnits: 6}\n");
+  std::string provisioned =
+      text("      ProvisionedThroughput: {ReadCapacityUnits: 1, WriteCapacityUnits: 2}\n",
+           "          ProvisionedThroughput: {ReadCapacityUnits: 3, WriteCapacityUnits: 4}\n");
+  ASSERT_TRUE(Apply(on_demand));
+  EXPECT_THAT(Details(provisioned), ElementsAre("bill it as PROVISIONED"));
+  EXPECT_TRUE(Details(provisioned).empty());
+  EXPECT_THAT(Details(on_demand), ElementsAre("bill it as PAY_PER_REQUEST", "set its maximum on demand",
+                                              "change the throughput of the index byId"));
+  EXPECT_TRUE(Details(on_demand).empty());
+  std::string without =
+      Simple("      ProvisionedThroughput: {ReadCapacityUnits: 1, WriteCapacityUnits: 2}\n");
+  without.erase(without.find("      BillingMode"),
+                without.find("      AttributeDef") - without.find("      Bill"));
+  EXPECT_THAT(Details(without), ElementsAre("delete the index byId", "bill it as PROVISIONED"));
+  EXPECT_TRUE(Details(without).empty());
+}
+
+TEST_F(Applied, AClassThatIsSaidIsShown) {
+  auto shown = [&] { return store_->Run(DescribeTableRequest{"Orders"})->table.table_class_summary; };
+  ASSERT_TRUE(Apply(Simple()));
+  EXPECT_FALSE(shown());
+  std::string said = Simple("      TableClass: STANDARD\n");
+  EXPECT_TRUE(Details(said).empty()) << "it is of that class already";
+  ASSERT_TRUE(store_->Run(DeleteTableRequest{"Orders"}));
+  ASSERT_TRUE(Apply(said));
+  ASSERT_TRUE(shown());
+  EXPECT_EQ(shown()->table_class, TableClass::kStandard);
+  EXPECT_TRUE(Details(said).empty());
+  EXPECT_TRUE(Details(Simple()).empty()) << "the default";
+  std::string exported = *ExportTemplate(store_.get(), {"Orders"});
+  EXPECT_TRUE(Details(exported).empty());
+  ASSERT_TRUE(store_->Run(DeleteTableRequest{"Orders"}));
+  ASSERT_TRUE(Apply(exported));
+  EXPECT_TRUE(shown());
+  EXPECT_EQ(*ExportTemplate(store_.get(), {"Orders"}), exported);
+}
+
+TEST_F(Applied, GlobalTablesHaveAnId) {
+  std::string text =
+      Simple("      Replicas: [{Region: us-east-1}]\n") + "Outputs: {Id: {Value: !GetAtt Orders.TableId}}\n";
+  EXPECT_THAT(Problem(text), HasSubstr("Orders has no attribute TableId; it has Arn and StreamArn"));
+  text.replace(text.find("::Table"), 7, "::GlobalTable");
+  auto read = Read(text);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->outputs[0].value, "(known when it is made)");
+  ASSERT_TRUE(Apply(text));
+  auto outputs = OutputsOf(store_.get(), text, "t.yaml", {}, *read);
+  ASSERT_TRUE(outputs) << outputs.error().message();
+  EXPECT_EQ((*outputs)[0].value, store_->Run(DescribeTableRequest{"Orders"})->table.table_id);
 }
 
 TEST_F(Applied, ChangesWhatCanBeChangedOnline) {

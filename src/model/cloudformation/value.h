@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "holdfast/fields.h"
+#include "model/cloudformation/properties.h"
 #include "model/yaml_reader.h"
 
 namespace holdfast::model::cloudformation {
@@ -61,6 +62,18 @@ class PropertyReader {
     };
     static constexpr auto kFields = T::Fields();
     kFields.ForEach([&](const auto& field) { Either(field, note_missing, [](const Refused&) {}); });
+  }
+
+  void Read(const Value& value, const Rules& rules, TimeToLiveSpecification* out) {
+    TimeToLiveProperties read;
+    Read(value, rules, &read);
+    if (read.enabled && !read.attribute_name) problems_.Problem(value.place, "has no AttributeName");
+    *out = {read.attribute_name.value_or(""), read.enabled};
+  }
+  void Read(const Value& value, const Rules& rules, PointInTimeRecoverySpecification* out) {
+    PointInTimeRecoveryProperties read;
+    Read(value, rules, &read);
+    *out = {read.enabled, read.recovery_period_in_days};
   }
 
   template <class T>

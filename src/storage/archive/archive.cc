@@ -19,7 +19,7 @@ constexpr std::string_view kPartial = ".partial";
 constexpr std::string_view kArchiveLine = "holdfast archive, format ";
 constexpr std::string_view kCheckpointLine = "holdfast checkpoint, format ";
 constexpr std::string_view kAdditionsLine = "holdfast additions, format ";
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // with that of stores, which are restored from what it holds
 constexpr size_t kPiece = 1 << 20;
 constexpr int kNumberDigits = 10;
 

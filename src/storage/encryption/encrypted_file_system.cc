@@ -44,10 +44,6 @@ IOStatus ToIo(const Error& error) {
   return error.code() == ErrorCode::kCorruption ? IOStatus::Corruption(error.message())
                                                 : IOStatus::IOError(error.message());
 }
-Status ToStatus(const IOStatus& status) {
-  if (status.ok()) return Ok{};
-  return Error(status.IsCorruption() ? ErrorCode::kCorruption : ErrorCode::kIo, status.ToString());
-}
 // Finds where the content of a marked file ends: at the last thing that is not zero, if that is the mark. If
 // it is not, a power cut took what nobody had synced: everything is shown, and checksums say what is sound.
 IOStatus FindEnd(const rocksdb::FSRandomAccessFile& file, uint64_t size, uint64_t* end) {
@@ -184,6 +180,25 @@ class EncryptedFileSystem::RandomAccessFile final : public rocksdb::FSRandomAcce
   std::shared_ptr<const Source> source_ HF_GUARDED_BY(mu_);
 };
 
+// That a file is being written, until it is closed.
+class EncryptedFileSystem::OpenFile {
+ public:
+  OpenFile(EncryptedFileSystem* owner, std::string path) : owner_(owner), path_(std::move(path)) {}
+  ~OpenFile() { End(); }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  // By the one thread that closes the file, which holds no lock of the file: the owner's comes before.
+  void End() {
+    if (std::exchange(open_, false)) owner_->StopWriting(path_);
+  }
+
+ private:
+  EncryptedFileSystem* const owner_;
+  const std::string path_;
+  bool open_ = true;
+};
+
 // A file that is appended to, encrypted or not.
 class EncryptedFileSystem::WritableFile final : public rocksdb::FSWritableFile {
  public:
@@ -194,8 +209,8 @@ class EncryptedFileSystem::WritableFile final : public rocksdb::FSWritableFile {
         path_(std::move(path)),
         options_(std::move(options)),
         target_(std::move(target)),
-        stream_(std::move(stream)) {}
-  ~WritableFile() override { StopWriting(); }
+        stream_(std::move(stream)),
+        open_(owner, path_) {}
 
   using FSWritableFile::Append;
   IOStatus Append(const Slice& data, const IOOptions& options, IODebugContext* debug) override {
@@ -217,7 +232,7 @@ class EncryptedFileSystem::WritableFile final : public rocksdb::FSWritableFile {
   }
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
     IOStatus status = CloseTarget(options, debug);
-    StopWriting();
+    open_.End();
     return status;
   }
   IOStatus Flush(const IOOptions& options, IODebugContext* debug) override {
@@ -315,22 +330,18 @@ class EncryptedFileSystem::WritableFile final : public rocksdb::FSWritableFile {
     base::MutexLock lock(&mu_);
     return broken_.ok() ? target_->Close(options, debug) : broken_;
   }
-  // With mu_ not held: the owner's comes before.
-  void StopWriting() {
-    if (std::exchange(open_, false)) owner_->StopWriting(path_);
-  }
   uint64_t base() const HF_REQUIRES(mu_) { return stream_ == nullptr ? 0 : kHeaderBytes; }
 
   EncryptedFileSystem* const owner_;
   const std::string path_;
   const FileOptions options_;
-  bool open_ = true;  // of the one thread that closes it
   base::Mutex mu_;
   std::unique_ptr<rocksdb::FSWritableFile> target_ HF_GUARDED_BY(mu_);
   std::shared_ptr<const crypt::Stream> stream_ HF_GUARDED_BY(mu_);  // null: plain
   uint64_t position_ HF_GUARDED_BY(mu_) = 0;
   std::string scratch_ HF_GUARDED_BY(mu_);
   IOStatus broken_ HF_GUARDED_BY(mu_);
+  OpenFile open_;  // goes first: until then the owner may call
 };
 
 // RocksDB opens the last log once more after it has read it, to cut off what was allocated and not used.
@@ -356,11 +367,9 @@ class EncryptedFileSystem::LogFile final : public rocksdb::FSRandomRWFileOwnerWr
   LogFile(EncryptedFileSystem* owner, std::string path, std::unique_ptr<rocksdb::FSRandomRWFile> target,
           std::shared_ptr<const crypt::Stream> stream, bool is_new)
       : FSRandomRWFileOwnerWrapper(std::move(target)),
-        owner_(owner),
-        path_(std::move(path)),
         stream_(std::move(stream)),
-        end_(is_new ? 0 : UINT64_MAX) {}
-  ~LogFile() override { StopWriting(); }
+        end_(is_new ? 0 : UINT64_MAX),
+        open_(owner, std::move(path)) {}
 
   IOStatus Write(uint64_t offset, const Slice& data, const IOOptions& options,
                  IODebugContext* debug) override {
@@ -400,43 +409,30 @@ class EncryptedFileSystem::LogFile final : public rocksdb::FSRandomRWFileOwnerWr
   }
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
     IOStatus status = target()->Close(options, debug);
-    StopWriting();
+    open_.End();
     return status;
   }
 
  private:
-  void StopWriting() {
-    if (std::exchange(open_, false)) owner_->StopWriting(path_);
-  }
-
-  bool open_ = true;
-  EncryptedFileSystem* const owner_;
-  const std::string path_;
   const std::shared_ptr<const crypt::Stream> stream_;
   uint64_t end_;  // of what was written; UINT64_MAX: nothing more may be
   std::string scratch_;
+  OpenFile open_;  // goes first
 };
 
 // A plain file that is written anywhere: known to be open, for as long as it is.
 class EncryptedFileSystem::OtherRWFile final : public rocksdb::FSRandomRWFileOwnerWrapper {
  public:
   OtherRWFile(EncryptedFileSystem* owner, std::string path, std::unique_ptr<rocksdb::FSRandomRWFile> target)
-      : FSRandomRWFileOwnerWrapper(std::move(target)), owner_(owner), path_(std::move(path)) {}
-  ~OtherRWFile() override { StopWriting(); }
+      : FSRandomRWFileOwnerWrapper(std::move(target)), open_(owner, std::move(path)) {}
   IOStatus Close(const IOOptions& options, IODebugContext* debug) override {
     IOStatus status = target()->Close(options, debug);
-    StopWriting();
+    open_.End();
     return status;
   }
 
  private:
-  void StopWriting() {
-    if (std::exchange(open_, false)) owner_->StopWriting(path_);
-  }
-
-  bool open_ = true;
-  EncryptedFileSystem* const owner_;
-  const std::string path_;
+  OpenFile open_;
 };
 
 void EncryptedFileSystem::UseKeys(KeysPtr keys) {

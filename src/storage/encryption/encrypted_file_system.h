@@ -109,6 +109,7 @@ class EncryptedFileSystem final : public rocksdb::FileSystemWrapper {
   class Source;
   class SequentialFile;
   class RandomAccessFile;
+  class OpenFile;
   class WritableFile;
   class ReopenedFile;
   class LogFile;

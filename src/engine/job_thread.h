@@ -1,5 +1,5 @@
-// A thread for long work, at low priority, one job after another: backups are made and tables restored on one
-// each.
+// A thread for long work, at low priority, one job after another: indexes are filled, backups made and tables
+// restored on one each.
 //
 // Thread-safe.
 #pragma once

@@ -1,4 +1,4 @@
-#include "engine/backup/job_thread.h"
+#include "engine/job_thread.h"
 
 #include "base/thread.h"
 
