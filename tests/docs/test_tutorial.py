@@ -72,7 +72,8 @@ class Shell:
         return file.read_text() if file.exists() else ""
 
     def stop(self):
-        self.run("kill $(jobs -p); wait")
+        # Each job is a process group: what it started goes with it.
+        self.run("for job in $(jobs -p); do kill -- -$job; done; wait")
         self.process.stdin.close()
         self.process.wait(timeout=30)
 
