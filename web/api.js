@@ -230,9 +230,11 @@ export function live(model) {
   return lives.get(model);
 }
 
-// Calls `changed` whenever one of the entities may have changed, also after a gap.
+// Calls `changed` whenever one of the entities may have changed: also after a gap, and when the subscription
+// begins, since what was read before that may be out of date.
+const kTellsOfChanges = ["subscribed", "change", "resync", "event"];
 export function watch(model, topics, changed, signal) {
   for (const topic of topics) {
-    live(model).subscribe(topic, (m) => ["change", "resync", "event"].includes(m.type) && changed(m), signal);
+    live(model).subscribe(topic, (m) => kTellsOfChanges.includes(m.type) && changed(m), signal);
   }
 }

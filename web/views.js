@@ -5,6 +5,7 @@ import {
   tag,
   when,
   panel,
+  soon,
   empty,
   header,
   itemTable,
@@ -23,7 +24,18 @@ import {
   logList,
 } from "./ui.js";
 import {form, field} from "./forms.js";
-import {session, request, get, pattern, run, live, uuid, entityPath, asAttributes} from "./api.js";
+import {
+  session,
+  request,
+  get,
+  pattern,
+  run,
+  live,
+  watch,
+  uuid,
+  entityPath,
+  asAttributes,
+} from "./api.js";
 
 const go = (...target) => (location.hash = href(...target));
 const keyOf = (entity, item) =>
@@ -337,7 +349,7 @@ export async function item(root, {model, rest: [name], query, signal}) {
       .filter((a) => query[a.name] !== undefined)
       .map((a) => [a.name, a.kind === "N" || a.kind === "epoch" ? Number(query[a.name]) : query[a.name]]),
   );
-  live(model.name).subscribe({entity: name, partition}, (m) => m.type === "change" && box.reload(), signal);
+  watch(model.name, [{entity: name, partition}], soon(box.reload), signal);
 }
 
 export function create(root, {model, rest: [name], query}) {

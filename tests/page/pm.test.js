@@ -35,6 +35,33 @@ test("SC-PM: an escalation arrives in the inbox and is decided there", async (t)
   await visitor.see("Decided: Drop the kiosk", inbox);
 });
 
+test("SC-PM: what happens between reading and hearing of changes is not missed", async (t) => {
+  const { id: projectId } = await project("Slow ferry");
+  const visitor = await visit(t, { role: "user" });
+  // Subscriptions leave the page only when they are let go: as on a slow line.
+  await visitor.page.evaluate(() => {
+    const send = WebSocket.prototype.send;
+    const held = [];
+    WebSocket.prototype.send = function (text) {
+      if (text.includes('"subscribe"')) held.push(() => send.call(this, text));
+      else send.call(this, text);
+    };
+    window.letGo = () => {
+      WebSocket.prototype.send = send;
+      for (const one of held) one();
+    };
+  });
+  await visitor.go("#/pm");
+  await visitor.see("Live", "header");
+  await visitor.see("Slow ferry", "[aria-label=Projects]");
+  await visitor.until((w) => !document.querySelector(`${w} [aria-busy]`), "the inbox is still being read", inbox);
+  const options = ["Wait", "Row"].map((option) => ({ option, pros: ["calm"], cons: ["cost"] }));
+  const title = "May we row?";
+  await run("pm", "escalation.create", { projectId, title, context: { ticket: "LQF-32" }, options, agentRecommendation: "Row" }, agent);
+  await visitor.page.evaluate(() => window.letGo());
+  await visitor.see(title, inbox);
+});
+
 test("SC-PM: of two held actions one is released before its time, one is cancelled for a reason", async (t) => {
   const { id: projectId } = await project("Tide letters");
   const visitor = await visit(t, { role: "user", at: `#/pm/projects/${projectId}` });
