@@ -507,8 +507,9 @@ class Reader : private YamlReader {
       Problem(at, "there is no condition " + name);
       return false;
     }
-    if (auto known = conditions_.find(name); known != conditions_.end()) return known->second;
-    conditions_[name] = false;  // for one that rests on itself
+    auto [known, is_new] = conditions_.try_emplace(name);
+    if (!is_new && !known->second) Problem(condition, "rests on itself");
+    if (!is_new) return known->second.value_or(false);
     bool holds = Test(condition);
     conditions_[name] = holds;
     return holds;
@@ -579,8 +580,8 @@ class Reader : private YamlReader {
   At top_;
   Template template_;
   std::map<std::string, Value> parameters_;
-  std::map<std::string, bool> conditions_;
-  std::map<std::string, std::string> names_;  // of tables; empty while one is being found
+  std::map<std::string, std::optional<bool>> conditions_;  // nothing: it is being looked at
+  std::map<std::string, std::string> names_;               // of tables; empty while one is being found
   size_t made_bytes_ = 0;
   size_t depth_ = 0;  // of values and conditions that are being evaluated
   bool may_name_skipped_ = false;
