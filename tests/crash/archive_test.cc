@@ -10,6 +10,7 @@
 #include <random>
 #include <thread>
 
+#include "engine/backup/backups.h"
 #include "engine/engine.h"
 #include "engine/restore.h"
 #include "engine/verify.h"
@@ -375,6 +376,55 @@ TEST_F(ArchiveTest, DB_B_03_ADamagedOrMissingPartIsNamedAndRefused) {
     heal();
   }
   EXPECT_EQ(RestoredContents(), truth_);
+}
+
+TEST_F(ArchiveTest, DB_B_03_ADamagedListOfAddedFilesIsNamedAndRefusedWhereItMayBeNeeded) {
+  Open();
+  CreateTable("table");
+  for (int i = 0; i < 50; ++i) Put("table", std::to_string(i));
+  ASSERT_TRUE(engine_->archiver()->Ship());  // the first checkpoint
+  auto list = [&](int number) { return Path("archive/additions/000000000" + std::to_string(number)); };
+  for (int number : {1, 2}) {
+    ASSERT_TRUE(ops::Run(engine_.get(), CreateBackupRequest{"table", "kept"}).has_value());
+    engine_->backups().thread().WaitIdle();
+    // The archive looks for what was added about once a second.
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!fs::exists(list(number)) && std::chrono::steady_clock::now() < deadline)
+      ASSERT_TRUE(engine_->archiver()->Ship());
+    ASSERT_TRUE(fs::exists(list(number)));
+    clock_.Advance(10'000);
+  }
+  Put("table", "between");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  clock_.Advance(kDay);
+  Put("table", "last");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  EXPECT_EQ(Survey().checkpoints.size(), 2U);
+
+  fs::copy(list(1), Path("whole"));
+  fs::resize_file(list(1), fs::file_size(list(1)) / 2);
+  for (bool missing : {false, true}) {
+    if (missing) fs::copy(Path("whole"), list(1), fs::copy_options::overwrite_existing);
+    if (missing) fs::rename(list(2), Path("second"));
+    if (missing) fs::rename(list(1), list(2));  // the first is not there
+    if (missing) fs::copy(list(2), list(4));
+    ASSERT_EQ(Survey().faults.size(), 1U);
+    std::string named = list(missing ? 3 : 1);
+    EXPECT_NE(Survey().faults[0].find(named), std::string::npos) << Survey().faults[0];
+    auto refused = Restore("refused", kStart / 1000 + 15);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code(), ErrorCode::kCorruption);
+    EXPECT_NE(refused.error().message().find(named), std::string::npos) << refused.error().message();
+    // The checkpoint after them has all that it needs.
+    EXPECT_EQ(RestoredContents(), truth_);
+  }
+  // With the checkpoint that needs it, the damaged list goes.
+  fs::resize_file(list(2), fs::file_size(list(2)) / 2);
+  clock_.Advance(40 * kDay);
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  EXPECT_EQ(engine_->archiver()->stats().error, "");
+  for (int number : {2, 4}) EXPECT_FALSE(fs::exists(list(number))) << number;
+  EXPECT_EQ(Survey().faults.size(), 0U);
 }
 
 TEST_F(ArchiveTest, DB_B_03_AnArchiveBelongsToOneStore) {

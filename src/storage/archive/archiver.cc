@@ -260,22 +260,23 @@ Status Archiver::TakeCheckpoint(Chain chain) {
   // So that the segment which the checkpoint names is there.
   if (segment_ == nullptr && chain == Chain::kGoesOn)
     HF_CHECK_OK(BeginSegment(FrameKind::kFollows, covered_millis_.load()));
-  HF_TRY(HeldState held, HoldState(kv_, options_.store, kHeldAs, *clock_));
-  ArchivedCheckpoint checkpoint = held.checkpoint;
-  checkpoint.number = next_checkpoint_;
-  if (chain == Chain::kBegins) {
-    position_.store(checkpoint.sequence);
-    HF_TRY(follower_, kv_->Follow(checkpoint.sequence));
-    HF_CHECK_OK(BeginSegment(FrameKind::kBegins, checkpoint.time_millis));
-  }
-  checkpoint.segment = segment_->number();
+  ArchivedCheckpoint checkpoint;
   uint64_t bytes = 0;
-  Status shipped = ShipFiles(
-      held, options_.store, known_, encrypts_ ? kSealed : "", &archive_, [this] { return Meanwhile(); },
-      &checkpoint, &bytes);
-  Status let_go = LetGo(options_.store, kHeldAs);
-  HF_CHECK_OK(shipped);
-  HF_CHECK_OK(let_go);
+  {
+    HeldUntilEnd let_go(options_.store, kHeldAs);
+    HF_TRY(HeldState held, HoldState(kv_, options_.store, kHeldAs, *clock_));
+    checkpoint = held.checkpoint;
+    checkpoint.number = next_checkpoint_;
+    if (chain == Chain::kBegins) {
+      position_.store(checkpoint.sequence);
+      HF_TRY(follower_, kv_->Follow(checkpoint.sequence));
+      HF_CHECK_OK(BeginSegment(FrameKind::kBegins, checkpoint.time_millis));
+    }
+    checkpoint.segment = segment_->number();
+    HF_CHECK_OK(ShipFiles(
+        held, options_.store, known_, encrypts_ ? kSealed : "", &archive_, [this] { return Meanwhile(); },
+        &checkpoint, &bytes));
+  }
   HF_CHECK_OK(archive_.WriteCheckpoint(checkpoint));
   HF_CHECK_OK(archive_.WriteMark(kv_->identity()));
   shipped_bytes_.fetch_add(bytes);
@@ -387,19 +388,33 @@ Status Archiver::DropOld() {
       older.push_back(*number);
       continue;
     }
-    HF_TRY(oldest, archive_.ReadCheckpoint(*number));
+    auto checkpoint = archive_.ReadCheckpoint(*number);
+    if (checkpoint)
+      oldest = *std::move(checkpoint);
+    else if (checkpoint.error().code() != ErrorCode::kCorruption)
+      return checkpoint.error();
   }
   for (uint64_t number : older) HF_CHECK_OK(archive_.Delete("checkpoints", number));
   HF_TRY(std::vector<uint64_t> segments, archive_.Numbers("log"));
   for (uint64_t number : segments) {
     if (number < oldest.segment) HF_CHECK_OK(archive_.Delete("log", number));
   }
+  // Times grow with the numbers: before one that is old enough lie only older ones, readable or not.
   HF_TRY(std::vector<uint64_t> additions, archive_.Numbers("additions"));
+  uint64_t last_old = 0;
   for (uint64_t number : additions) {
     auto added = archive_.ReadAdditions(number);
-    if (added && added->time_millis < oldest.time_millis) HF_CHECK_OK(archive_.Delete("additions", number));
+    if (added && added->time_millis < oldest.time_millis) last_old = number;
   }
-  return archive_.DeleteUnnamedFiles();
+  for (uint64_t number : additions) {
+    if (number <= last_old) HF_CHECK_OK(archive_.Delete("additions", number));
+  }
+  Status deleted = archive_.DeleteUnnamedFiles();
+  if (deleted || deleted.error().code() != ErrorCode::kCorruption) return deleted;
+  // Which files a damaged list names is not known: until it is old enough all of them stay.
+  HF_LOG(*log_, kWarning, "the archive is damaged, and keeps what it does not need any more",
+         {"archive", options_.directory}, {"error", deleted.error().message()});
+  return Ok{};
 }
 
 }  // namespace holdfast::storage

@@ -8,6 +8,7 @@ namespace {
 
 using rocksdb::IOStatus;
 
+constexpr const char* kBackup = "backup";
 constexpr std::string_view kBeside = ".beside";
 constexpr std::string_view kNotRenamed = ".tmp";       // RocksDB's own
 constexpr std::string_view kOldLogs = "archive";       // likewise
@@ -156,19 +157,16 @@ Result<uint64_t> BackUp(Kv* kv, const StorePlace& store, const FileSystemPtr& fi
   std::string partial = directory + ".partial";
   HF_CHECK_OK(DeleteDirectory(file_system.get(), partial));
   uint64_t bytes = 0;
-  auto ship = [&]() -> Status {
-    HF_TRY(HeldState held, HoldState(kv, store, "backup", clock));
+  {
+    HeldUntilEnd let_go(store, kBackup);
+    HF_TRY(HeldState held, HoldState(kv, store, kBackup, clock));
     Archive archive(file_system, partial);
     HF_CHECK_OK(archive.OpenForWriting("backup of " + kv->identity()));
     ArchivedCheckpoint checkpoint = held.checkpoint;
     checkpoint.number = 1;
     HF_CHECK_OK(ShipFiles(held, store, {}, "", &archive, {}, &checkpoint, &bytes));
-    return archive.WriteCheckpoint(checkpoint);
-  };
-  Status shipped = ship();
-  Status let_go = LetGo(store, "backup");  // in any case: what is held may be in plain text
-  HF_CHECK_OK(shipped);
-  HF_CHECK_OK(let_go);
+    HF_CHECK_OK(archive.WriteCheckpoint(checkpoint));
+  }
   IOStatus status = file_system->RenameFile(partial, directory, {}, nullptr);
   if (!status.ok()) return IoError(directory, status);
   size_t slash = directory.rfind('/');

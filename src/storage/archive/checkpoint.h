@@ -32,6 +32,18 @@ struct HeldState {
 Result<HeldState> HoldState(Kv* kv, const StorePlace& store, const std::string& name,
                             const base::Clock& clock);
 Status LetGo(const StorePlace& store, const std::string& name);
+// Lets go whatever comes in between: what is held takes up room, and may be in plain text.
+class HeldUntilEnd {
+ public:
+  HeldUntilEnd(const StorePlace& store, std::string name) : store_(store), name_(std::move(name)) {}
+  ~HeldUntilEnd() { static_cast<void>(LetGo(store_, name_)); }  // or else before the next one is held
+  HeldUntilEnd(const HeldUntilEnd&) = delete;
+  HeldUntilEnd& operator=(const HeldUntilEnd&) = delete;
+
+ private:
+  const StorePlace& store_;
+  const std::string name_;
+};
 // All of them: what a crash left takes up space. Requires: none is in use.
 Status LetGo(const StorePlace& store);
 

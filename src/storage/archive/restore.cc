@@ -81,8 +81,35 @@ Coverage CoverageOf(const ArchivedCheckpoint& checkpoint, const LogSurvey& log) 
 struct Survey {
   LogSurvey log;
   std::vector<ArchivedCheckpoint> checkpoints;
+  std::vector<Result<ArchivedAdditions>> additions;  // oldest first; what is damaged or missing, as an error
   std::vector<Coverage> covered;
 };
+
+Status LookAtAdditions(const Archive& archive, std::vector<Result<ArchivedAdditions>>* additions) {
+  HF_TRY(std::vector<uint64_t> numbers, archive.Numbers("additions"));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    for (uint64_t missing = i == 0 ? numbers[i] : numbers[i - 1] + 1; missing < numbers[i]; ++missing) {
+      additions->emplace_back(
+          Error(ErrorCode::kCorruption, "the list " + archive.PathOf("additions", missing) + " is missing"));
+    }
+    additions->push_back(archive.ReadAdditions(numbers[i]));
+    const Result<ArchivedAdditions>& read = additions->back();
+    if (!read && read.error().code() != ErrorCode::kCorruption) return read.error();
+  }
+  return Ok{};
+}
+
+// The files that a store made from `checkpoint` may need besides those of the checkpoint.
+Result<std::vector<ArchivedFile>> AddedAfter(const ArchivedCheckpoint& checkpoint, const Survey& survey) {
+  std::vector<ArchivedFile> files;
+  // From the newest back to the first that is known to be older: so are all before it.
+  for (auto added = survey.additions.rbegin(); added != survey.additions.rend(); ++added) {
+    if (!*added) return added->error();
+    if ((*added)->time_millis < checkpoint.time_millis) break;
+    files.insert(files.begin(), (*added)->files.begin(), (*added)->files.end());
+  }
+  return files;
+}
 
 Result<Survey> Look(const Archive& archive) {
   Survey survey;
@@ -99,6 +126,10 @@ Result<Survey> Look(const Archive& archive) {
     }
   }
   HF_TRY(survey.log, SurveyLog(archive, survey.checkpoints.empty() ? 0 : survey.checkpoints[0].segment));
+  HF_CHECK_OK(LookAtAdditions(archive, &survey.additions));
+  for (const Result<ArchivedAdditions>& added : survey.additions) {
+    if (!added) faults.push_back(added.error().message());
+  }
   survey.log.faults.insert(survey.log.faults.end(), faults.begin(), faults.end());
   for (const ArchivedCheckpoint& checkpoint : survey.checkpoints) {
     Coverage covers = CoverageOf(checkpoint, survey.log);
@@ -206,12 +237,8 @@ Result<Restored> RestoreFiles(const Archive& archive, int64_t at_second, const S
 
   std::map<std::string, ArchivedFile> files;
   for (const ArchivedFile& file : checkpoint.files) files[file.path] = file;
-  HF_TRY(std::vector<uint64_t> additions, archive.Numbers("additions"));
-  for (uint64_t number : additions) {
-    HF_TRY(ArchivedAdditions added, archive.ReadAdditions(number));
-    if (added.time_millis < checkpoint.time_millis) continue;
-    for (ArchivedFile& file : added.files) files[file.path] = std::move(file);
-  }
+  HF_TRY(std::vector<ArchivedFile> added, AddedAfter(checkpoint, survey));
+  for (ArchivedFile& file : added) files[file.path] = std::move(file);
   tell("copying " + std::to_string(files.size()) + " files of the checkpoint of " +
        SecondText(checkpoint.time_millis));
   std::set<std::string> directories;  // of the store, in which a name is new

@@ -657,6 +657,7 @@ IOStatus EncryptedFileSystem::CopyTo(rocksdb::FSWritableFile* copy, const Source
 
 Result<EncryptedFileSystem::Rewritten> EncryptedFileSystem::Rewrite(const std::string& path) {
   std::string normal = Normal(path);
+  std::string unfinished = normal + std::string(kUnfinished);
   HF_ASSERT(!IsLog(normal));
   KeysPtr keys;
   {
@@ -666,22 +667,29 @@ Result<EncryptedFileSystem::Rewritten> EncryptedFileSystem::Rewrite(const std::s
     if (writing != writing_.end()) {
       if (writing->second.file == nullptr || !IsManifest(normal)) return Rewritten::kBusy;
       HF_TRY(NewHeader header, MakeHeader(*keys, /*marked=*/false));
-      HF_CHECK_OK(ToStatus(writing->second.file->MoveTo(normal + std::string(kUnfinished), header)));
+      Status moved = ToStatus(writing->second.file->MoveTo(unfinished, header));
+      if (!moved) {
+        target()->DeleteFile(unfinished, {}, nullptr).PermitUncheckedError();
+        return moved.error();
+      }
       writing->second.version = keys->current;
       return Rewritten::kDone;
     }
     rewriting_ = normal;
     disturbed_ = false;
   }
-  Result<Rewritten> rewritten = RewriteClosed(normal, keys);
+  Result<Rewritten> rewritten = RewriteClosed(normal, unfinished, keys);
+  // What there is of a copy that does not take the file's place would only take up room.
+  if (!rewritten || *rewritten != Rewritten::kDone)
+    target()->DeleteFile(unfinished, {}, nullptr).PermitUncheckedError();
   base::MutexLock lock(&mu_);
   rewriting_.clear();
   return rewritten;
 }
 
 Result<EncryptedFileSystem::Rewritten> EncryptedFileSystem::RewriteClosed(const std::string& path,
+                                                                          const std::string& unfinished,
                                                                           const KeysPtr& keys) {
-  std::string unfinished = path + std::string(kUnfinished);
   HF_TRY(NewHeader header, MakeHeader(*keys, /*marked=*/false));
   std::shared_ptr<const Source> source;
   IOStatus status = OpenSource(path, {}, nullptr, &source);
@@ -694,10 +702,7 @@ Result<EncryptedFileSystem::Rewritten> EncryptedFileSystem::RewriteClosed(const 
   HF_CHECK_OK(ToStatus(copy->Close({}, nullptr)));
   {
     base::MutexLock lock(&mu_);
-    if (disturbed_ || !target()->FileExists(path, {}, nullptr).ok()) {
-      target()->DeleteFile(unfinished, {}, nullptr).PermitUncheckedError();
-      return Rewritten::kBusy;
-    }
+    if (disturbed_ || !target()->FileExists(path, {}, nullptr).ok()) return Rewritten::kBusy;
     HF_CHECK_OK(ToStatus(target()->RenameFile(unfinished, path, {}, nullptr)));
     auto [begin, end] = reading_.equal_range(path);
     for (auto reader = begin; reader != end; ++reader) reader->second->Reopen();

@@ -129,7 +129,8 @@ class EncryptedFileSystem final : public rocksdb::FileSystemWrapper {
                                     std::unique_ptr<rocksdb::FSWritableFile>* file);
   rocksdb::IOStatus CopyTo(rocksdb::FSWritableFile* copy, const Source& source, const crypt::Stream& stream);
   rocksdb::IOStatus SyncDirectoryOf(const std::string& path);
-  Result<Rewritten> RewriteClosed(const std::string& path, const KeysPtr& keys);
+  Result<Rewritten> RewriteClosed(const std::string& path, const std::string& unfinished,
+                                  const KeysPtr& keys);
   Status AddFilesToRewrite(const std::string& directory, bool is_store, int version,
                            std::vector<std::string>* files);
   // `path` is about to change: a rewrite of it under way must not bring back what was.
