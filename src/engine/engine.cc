@@ -147,7 +147,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     engine->kv_ = storage::OpenMemoryKv();
   } else {
     HF_TRY(StoreDirectory claimed, ClaimStoreDirectory(directory, options.options.create_if_missing));
-    engine->lock_fd_ = claimed.lock_fd;
+    engine->lock_.emplace(std::move(claimed.lock));
     HF_TRY(engine->vault_, OpenVault(options));
     engine->file_system_ = engine->vault_->file_system();
     storage::RocksDbOptions rocksdb;
@@ -215,7 +215,6 @@ Engine::~Engine() {
   committer_.reset();  // after a last sync
   archiver_.reset();   // which it ships
   kv_.reset();
-  if (lock_fd_ >= 0) ::close(lock_fd_);
 }
 
 TablePtr Engine::NewTable(TableSchema schema) const {
@@ -566,8 +565,6 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
       batch->Delete(storage::Space::kCatalog, BackfillCursorKey(index.id));
       batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index.id));
     }
-    if (old->has_vector_indexes() && !edited.has_vector_indexes())
-      change_log_->Forget(edited.id, Consumer::kVectors);
     if (old->ttl_enabled() && !edited.ttl_enabled()) {
       batch->DeleteRange(storage::Space::kTtl, ObjectRange(edited.id));
       batch->Delete(storage::Space::kCatalog, BackfillCursorKey(edited.id));
@@ -580,6 +577,8 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
     committer_->End(stamp);
     HF_CHECK_OK(std::move(written));
     FollowStreams(edited);
+    if (old->has_vector_indexes() && !edited.has_vector_indexes())
+      change_log_->Forget(edited.id, Consumer::kVectors);
     if (recovery_ends) change_log_->Forget(edited.id, Consumer::kRecovery);
     if (old->recovery_days == 0 && edited.recovery_days > 0)
       change_log_->Keep(edited.id, Consumer::kRecovery, committer_->begun_number());

@@ -11,10 +11,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/random.h"
@@ -193,7 +195,7 @@ class Engine {
   const base::Log* const log_;
   base::Random random_;
 
-  int lock_fd_ = -1;
+  std::optional<base::FileDescriptor> lock_;          // of the directory; given up last
   std::shared_ptr<storage::Vault> vault_;             // null: in memory
   std::shared_ptr<rocksdb::FileSystem> file_system_;  // of the store; null: in memory
   std::unique_ptr<storage::Kv> kv_;

@@ -25,11 +25,6 @@ void JobThread::Add(Job job) {
   changed_.NotifyAll();
 }
 
-size_t JobThread::jobs() const {
-  base::MutexLock lock(&mu_);
-  return jobs_.size();
-}
-
 void JobThread::WaitIdle() {
   base::MutexLock lock(&mu_);
   while (!jobs_.empty() && !stop_) changed_.Wait(&mu_);

@@ -22,8 +22,6 @@ class JobThread {
   ~JobThread();
 
   void Add(Job job);
-  // Under way or waiting.
-  size_t jobs() const;
   void WaitIdle();
   bool stopping() const;
   // Returns at once when the thread is to stop.

@@ -1,7 +1,5 @@
 #include "engine/restore.h"
 
-#include <unistd.h>
-
 #include "engine/store_directory.h"
 #include "storage/encryption/vault.h"
 
@@ -16,20 +14,13 @@ Result<storage::Restored> RestoreStore(const RestoreOptions& options, const base
   storage::Archive archive(storage::ReadingFileSystem(beneath, vault.keys), options.from);
   HF_TRY([[maybe_unused]] std::string identity, archive.Identity());  // before anything is touched
   HF_TRY(StoreDirectory claimed, ClaimForRestore(options.directory));
-  auto opened = storage::Vault::Open(vault);
-  if (!opened) {
-    ::close(claimed.lock_fd);
-    return opened.error();
-  }
-  storage::FileSystemPtr file_system = (*opened)->file_system();
+  HF_TRY(auto opened, storage::Vault::Open(vault));
+  storage::FileSystemPtr file_system = opened->file_system();
   storage::StorePlace target{file_system, options.directory};
-  auto restored = storage::RestoreFiles(archive, options.at_second, target, log, options.tell);
-  if (restored) {
-    Status synced = storage::SyncDirectory(file_system.get(), options.directory);
-    if (synced) synced = MarkStoreDirectory(options.directory);
-    if (!synced) restored = synced.error();
-  }
-  ::close(claimed.lock_fd);
+  HF_TRY(storage::Restored restored,
+         storage::RestoreFiles(archive, options.at_second, target, log, options.tell));
+  HF_CHECK_OK(storage::SyncDirectory(file_system.get(), options.directory));
+  HF_CHECK_OK(MarkStoreDirectory(options.directory));
   return restored;
 }
 

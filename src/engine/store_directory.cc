@@ -30,19 +30,18 @@ std::string HolderOf(const fs::path& lock_file) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
-Result<int> Lock(const fs::path& lock_file, const std::string& directory) {
-  int fd = ::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return base::IoError("cannot open " + lock_file.string());
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    ::close(fd);
+Result<base::FileDescriptor> Lock(const fs::path& lock_file, const std::string& directory) {
+  base::FileDescriptor lock(::open(lock_file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  if (!lock) return base::IoError("cannot open " + lock_file.string());
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     return Error(ErrorCode::kLocked, directory + " is in use by " + HolderOf(lock_file) +
                                          "; a store can be open in one process at a time");
   }
   std::string pid = std::to_string(::getpid()) + "\n";
-  bool noted =
-      ::ftruncate(fd, 0) == 0 && ::pwrite(fd, pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
+  bool noted = ::ftruncate(lock.get(), 0) == 0 &&
+               ::pwrite(lock.get(), pid.data(), pid.size(), 0) == static_cast<ssize_t>(pid.size());
   static_cast<void>(noted);  // only for the message above
-  return fd;
+  return lock;
 }
 
 // Returns whether it is an earlier one.
@@ -77,6 +76,16 @@ bool HoldsNoData(const fs::path& directory) {
   return !failed;
 }
 
+Result<std::vector<std::string>> NamesIn(const fs::path& directory) {
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (auto at = fs::directory_iterator(directory, failed); !failed && at != fs::directory_iterator();
+       at.increment(failed))
+    names.push_back(at->path().filename());
+  if (failed) return Error(ErrorCode::kIo, "cannot list " + directory.string() + ": " + failed.message());
+  return names;
+}
+
 }  // namespace
 
 Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool create) {
@@ -88,8 +97,8 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
       return Error(ErrorCode::kIo, "cannot create " + directory + ": " + failed.message());
     }
   }
-  HF_TRY(int fd, Lock(path / kLockFile, directory));
-  StoreDirectory claimed{fd, !fs::exists(path / kFormatFile, failed)};
+  HF_TRY(base::FileDescriptor lock, Lock(path / kLockFile, directory));
+  StoreDirectory claimed{std::move(lock), !fs::exists(path / kFormatFile, failed)};
   Status usable = Ok{};
   if (fs::exists(path / kRestoringFile, failed)) {
     usable = Error(ErrorCode::kCorruption, "a restore into " + directory +
@@ -109,10 +118,7 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
                                        " holds something that is not a holdfast store; name an empty or a "
                                        "new directory");
   }
-  if (!usable) {
-    ::close(fd);
-    return usable.error();
-  }
+  if (!usable) return usable.error();
   return claimed;
 }
 
@@ -130,22 +136,20 @@ Result<StoreDirectory> ClaimForRestore(const std::string& directory) {
   auto stays = [](const std::string& name) {
     return name == kLockFile || name == kRestoringFile || name == kIssuerKeyFile || name == "lost+found";
   };
-  for (const auto& entry : fs::directory_iterator(path, failed)) {
-    std::string name = entry.path().filename();
-    if (cut_short || stays(name)) continue;
-    return ValidationError(directory + " is not empty (" + name +
+  HF_TRY(std::vector<std::string> there, NamesIn(path));
+  std::erase_if(there, stays);
+  if (!there.empty() && !cut_short) {
+    return ValidationError(directory + " is not empty (" + there.front() +
                            "); a store is restored into a new directory");
   }
-  HF_TRY(int fd, Lock(path / kLockFile, directory));
-  StoreDirectory claimed{fd, true};
-  if (Status marked = base::ReplaceFile(path / kRestoringFile, "a restore is under way\n", 0644); !marked) {
-    ::close(fd);
-    return marked.error();
+  HF_TRY(base::FileDescriptor lock, Lock(path / kLockFile, directory));
+  HF_CHECK_OK(base::ReplaceFile(path / kRestoringFile, "a restore is under way\n", 0644));
+  for (const std::string& name : there) {
+    fs::remove_all(path / name, failed);
+    if (failed)
+      return Error(ErrorCode::kIo, "cannot delete " + (path / name).string() + ": " + failed.message());
   }
-  for (const auto& entry : fs::directory_iterator(path, failed)) {
-    if (!stays(entry.path().filename())) fs::remove_all(entry.path(), failed);
-  }
-  return claimed;
+  return StoreDirectory{std::move(lock), true};
 }
 
 Status MarkStoreDirectory(const std::string& directory) {

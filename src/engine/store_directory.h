@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/file.h"
 #include "holdfast/result.h"
 
 namespace holdfast::engine {
@@ -10,9 +11,9 @@ namespace holdfast::engine {
 inline constexpr int kFormatVersion = 2;
 
 struct StoreDirectory {
-  int lock_fd = -1;     // closing it gives up the directory
-  bool is_new = false;  // no store was there
-  bool is_old = false;  // of an earlier format: whoever opens it marks it, then brings it forward
+  base::FileDescriptor lock;  // closing it gives up the directory
+  bool is_new = false;        // no store was there
+  bool is_old = false;        // of an earlier format: whoever opens it marks it, then brings it forward
 };
 
 // Locks `directory`, creating it where allowed, and checks its FORMAT file. Refuses, saying why: a directory

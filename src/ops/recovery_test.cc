@@ -145,6 +145,34 @@ TEST_P(PointInTimeTest, DB_B_01_ADeletedTableIsNotLostByAStop) {
   EXPECT_EQ(Scan("tab"), then);
 }
 
+// Where its last backup does not fit on the disk, the table stays until it does.
+TEST_P(PointInTimeTest, DB_B_01_ADeletedTableStaysWhileItsLastBackupCannotBeMade) {
+  if (directory_.empty()) return;  // there is no disk
+  Do(TableWithIndexes("tab"));
+  Enable("tab");
+  AttributeMap large = MakeItem(0, 0).ToMap();
+  large["pad"] = std::string(300'000, 'x');
+  for (int key = 0; key < 10; ++key) {
+    large["c"] = key;
+    Put("tab", Item(large));
+  }
+  size_t bases = Segments();
+  disk_->LimitSpace(1 << 20);
+  Do(DeleteTableRequest{"tab"});
+  engine_->backups().thread().WaitIdle();
+  EXPECT_EQ(Do(DescribeTableRequest{"tab"}).table.table_status, TableStatus::kDeleting);
+  EXPECT_EQ(Segments(), bases);
+  disk_->LimitSpace(UINT64_MAX);
+  clock_.Advance(engine::TableJobs::kPauseMillis);
+  Housekeep();
+  engine_->backups().thread().WaitIdle();
+  EXPECT_EQ(engine_->catalog().size(), 0U);
+  auto left = Do(ListBackupsRequest{.backup_type = BackupTypeFilter::kSystem}).backup_summaries;
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(Do(DescribeBackupRequest{left[0].backup_arn}).backup_description.source_table_details.item_count,
+            10);
+}
+
 TEST_P(PointInTimeTest, DB_B_01_TheWindowIsExact) {
   Do(TableWithIndexes("tab"));
   clock_.Set(1'800'000'000'500);

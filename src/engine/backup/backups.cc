@@ -51,18 +51,13 @@ Error InUse(const std::string& id, std::string_view how) {
 
 Result<Backup> Backups::Create(const TablePtr& table, std::string name, BackupType type) {
   HF_CHECK_OK(engine_->committer().CheckWritable());
-  if (thread_.jobs() >= limits::kBackupsAtOnceMax) {
-    return Error(ErrorCode::kLimitExceeded, "Subscriber limit exceeded: at most " +
-                                                std::to_string(limits::kBackupsAtOnceMax) +
-                                                " backups can be created at the same time");
-  }
   View view = engine_->NewView(Engine::Reads::kMany);
-  Backup backup = Begin(table, std::move(name), type);
+  HF_TRY(Backup backup, Begin(table, std::move(name), type));
   thread_.Add([this, backup, view] { Make(backup, view); });
   return backup;
 }
 
-Backup Backups::Begin(const TablePtr& table, std::string name, BackupType type) {
+Result<Backup> Backups::Begin(const TablePtr& table, std::string name, BackupType type) {
   Backup backup;
   backup.name = std::move(name);
   backup.type = type;
@@ -74,17 +69,33 @@ Backup Backups::Begin(const TablePtr& table, std::string name, BackupType type) 
                    static_cast<uint64_t>(std::max<int64_t>(0, table->tally.bytes))};
   backup.file = "backup-" + backup.id + ".segment";
   base::MutexLock lock(&mu_);
+  if (type == BackupType::kUser && making_.size() >= limits::kBackupsAtOnceMax) {
+    return Error(ErrorCode::kLimitExceeded, "Subscriber limit exceeded: at most " +
+                                                std::to_string(limits::kBackupsAtOnceMax) +
+                                                " backups can be created at the same time");
+  }
   making_.emplace(backup.id, backup);
   return backup;
 }
 
 void Backups::DropBehindBackup(const TablePtr& table) {
-  thread_.Add([this, table] {
+  ObjectId id = table->schema()->id;
+  {
+    base::MutexLock lock(&mu_);
+    if (!dropping_.Begin(id, engine_->clock().NowMillis())) return;
+  }
+  thread_.Add([this, table, id] {
     Status dropped = BackUpAndDrop(table);
-    if (dropped || thread_.stopping() || table->dropped) return;
-    HF_LOG(engine_->log(), kError,
-           "table not dropped, since there is no backup of it; the next start tries again",
-           {"table", table->schema()->name}, {"error", dropped.error().ToString()});
+    bool failed = !dropped && !thread_.stopping() && !table->dropped;
+    if (failed) {
+      HF_LOG(engine_->log(), kError, "table not dropped, since there is no backup of it; trying again",
+             {"table", table->schema()->name}, {"error", dropped.error().ToString()});
+    }
+    base::MutexLock lock(&mu_);
+    if (failed)
+      dropping_.Failed(id, engine_->clock().NowMillis());
+    else
+      dropping_.Succeeded(id);
   });
 }
 
@@ -93,7 +104,7 @@ Status Backups::BackUpAndDrop(const TablePtr& table) {
   // What was written before the table was marked is in the view when it is durable.
   HF_CHECK_OK(engine_->committer().WaitDurable());
   View view = engine_->NewView(Engine::Reads::kMany);
-  Backup backup = Begin(table, table->schema()->name + "$DeletedTableBackup", BackupType::kSystem);
+  HF_TRY(Backup backup, Begin(table, table->schema()->name + "$DeletedTableBackup", BackupType::kSystem));
   Make(backup, view);
   HF_CHECK_OK(Read(backup.id));
   return engine_->DropTable(table);
@@ -215,11 +226,21 @@ Status Backups::DeleteExpired() {
     if (now < next_expiry_millis_) return Ok{};
     next_expiry_millis_ = INT64_MAX;
   }
+  Result<int64_t> next = DeleteExpiredBy(now);
+  {
+    base::MutexLock lock(&mu_);
+    // One that is in use now, or was made meanwhile, is looked at again; after a failure all are.
+    next_expiry_millis_ = std::min(next_expiry_millis_, next ? *next : 0);
+  }
+  return next ? Status(Ok{}) : next.error();
+}
+
+Result<int64_t> Backups::DeleteExpiredBy(int64_t now_millis) {
   std::vector<std::string> expired;
   int64_t next = INT64_MAX;
   HF_CHECK_OK(ForEach("", [&](const Backup& backup) {
     if (backup.expires_millis == 0) return true;
-    if (backup.expires_millis <= now) expired.push_back(backup.id);
+    if (backup.expires_millis <= now_millis) expired.push_back(backup.id);
     next = std::min(next, backup.expires_millis);
     return true;
   }));
@@ -227,10 +248,7 @@ Status Backups::DeleteExpired() {
     Result<Backup> deleted = Delete(id);
     if (!deleted && deleted.error().code() != ErrorCode::kBackupInUse) return deleted.error();
   }
-  base::MutexLock lock(&mu_);
-  // One that is in use now, or was made meanwhile, is looked at again.
-  next_expiry_millis_ = std::min(next_expiry_millis_, next);
-  return Ok{};
+  return next;
 }
 
 Result<Backup> Backups::Hold(const std::string& id) {

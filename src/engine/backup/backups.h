@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "engine/backup/segment.h"
+#include "engine/backup/table_jobs.h"
 #include "engine/catalog/catalog.h"
 #include "engine/job_thread.h"
 #include "holdfast/ops/backup.h"
@@ -43,7 +44,7 @@ class Backups {
   // Of the state that is published now. Returns when the making has begun.
   Result<Backup> Create(const TablePtr& table, std::string name, BackupType type = BackupType::kUser);
   // Makes a last backup of a table that is DELETING, for good, and then drops it. Without the backup it
-  // stays; the next start tries again. Returns at once.
+  // stays: to be called again now and then, which does nothing while it is under way. Returns at once.
   void DropBehindBackup(const TablePtr& table);
   Result<Backup> Find(const std::string& id) const;
   // Up to `limit` of those that `wanted` accepts, oldest first, from after the id `after`.
@@ -65,11 +66,13 @@ class Backups {
   JobThread& thread() { return thread_; }
 
  private:
-  // From here on the backup is found, as one in the making.
-  Backup Begin(const TablePtr& table, std::string name, BackupType type);
+  // From here on the backup is found, as one in the making. kLimitExceeded: users wait for too many.
+  Result<Backup> Begin(const TablePtr& table, std::string name, BackupType type);
   Status BackUpAndDrop(const TablePtr& table);
   void Make(Backup backup, const View& view);
   Status Save(const Backup& backup);
+  // Returns when the next one expires.
+  Result<int64_t> DeleteExpiredBy(int64_t now_millis);
   Result<Backup> Read(const std::string& id) const;
   Status ForEach(const std::string& after, const std::function<bool(Backup)>& visit) const;
 
@@ -77,8 +80,9 @@ class Backups {
   mutable base::Mutex mu_;
   std::map<std::string, Backup> making_ HF_GUARDED_BY(mu_);
   std::map<std::string, int> held_ HF_GUARDED_BY(mu_);  // by how many
-  int64_t next_expiry_millis_ HF_GUARDED_BY(mu_) = 0;   // none expires before; 0: nobody has looked
-  JobThread thread_;                                    // goes first
+  TableJobs dropping_ HF_GUARDED_BY(mu_);
+  int64_t next_expiry_millis_ HF_GUARDED_BY(mu_) = 0;  // none expires before; 0: nobody has looked
+  JobThread thread_;                                   // goes first
 };
 
 }  // namespace holdfast::engine

@@ -11,7 +11,6 @@ namespace {
 
 constexpr int64_t kDaySeconds = 24 * 3600;
 constexpr int64_t kBaseDaysMax = 7;
-constexpr auto kPauseAfterFailure = std::chrono::seconds(30);
 
 }  // namespace
 
@@ -96,7 +95,7 @@ void Recovery::Forget(ObjectId table) {
     base::MutexLock lock(&mu_);
     for (const Base& base : bases_[table]) files.push_back(base.file);
     bases_.erase(table);
-    not_before_.erase(table);
+    making_.Forget(table);
   }
   DeleteLater(std::move(files));
 }
@@ -125,7 +124,7 @@ std::optional<Recovery::Window> Recovery::WaitForWindow(const TablePtr& table,
   ObjectId id = table->schema()->id;
   {
     base::MutexLock lock(&mu_);
-    while (making_.contains(id) && bases_[id].empty() && made_.WaitUntil(&mu_, deadline)) {
+    while (making_.IsUnderWay(id) && bases_[id].empty() && made_.WaitUntil(&mu_, deadline)) {
     }
   }
   return WindowOf(*table->schema());
@@ -137,9 +136,7 @@ void Recovery::MakeBaseSoon(const TablePtr& table) {
   ObjectId id = table->schema()->id;
   {
     base::MutexLock lock(&mu_);
-    auto pause = not_before_.find(id);
-    if (pause != not_before_.end() && std::chrono::steady_clock::now() < pause->second) return;
-    if (!making_.insert(id).second) return;
+    if (!making_.Begin(id, engine_->clock().NowMillis())) return;
   }
   engine_->backups().thread().Add([this, table, id] {
     Status made = MakeBase(table);
@@ -149,8 +146,10 @@ void Recovery::MakeBaseSoon(const TablePtr& table) {
              {"table", table->schema()->name}, {"error", made.error().ToString()});
     }
     base::MutexLock lock(&mu_);
-    making_.erase(id);
-    if (failed) not_before_[id] = std::chrono::steady_clock::now() + kPauseAfterFailure;
+    if (failed)
+      making_.Failed(id, engine_->clock().NowMillis());
+    else
+      making_.Succeeded(id);
     made_.NotifyAll();
   });
 }
@@ -184,19 +183,27 @@ Status Recovery::MakeBase(const TablePtr& table) {
     return counts.error();
   }
   base.items = counts->items;
-  {
-    // Whoever drops the table, or switches recovery off, deletes the record: this must not come after that.
-    // Nor may it come after a log that has been begun anew since.
-    base::ReaderLock gate(&table->gate);
-    std::optional<uint64_t> logged_after = engine_->change_log().KeptAfter(id, Consumer::kRecovery);
-    bool wanted = !table->dropped && table->schema()->recovery_days > 0 &&
-                  logged_after.value_or(UINT64_MAX) <= base.number;
-    if (!wanted) return files->Delete(base.file);
-    Bases bases = BasesOf(id);
-    bases.push_back(base);
-    HF_CHECK_OK(Save(id, bases));
-  }
-  return engine_->committer().WaitDurable();
+  Result<bool> added = AddBase(table, base);
+  // Not after a sync that failed: then nobody knows whether the next start finds a record of it.
+  if (!added && engine_->committer().CheckWritable()) static_cast<void>(files->Delete(base.file));
+  if (!added) return added.error();
+  return *added ? engine_->committer().WaitDurable() : files->Delete(base.file);
+}
+
+Result<bool> Recovery::AddBase(const TablePtr& table, const Base& base) {
+  base::MutexLock control(&control_mu_);
+  // Whoever drops the table, or switches recovery off, deletes the record: this must not come after that.
+  // Nor may it come after a log that has been begun anew since.
+  base::ReaderLock gate(&table->gate);
+  ObjectId id = table->schema()->id;
+  std::optional<uint64_t> logged_after = engine_->change_log().KeptAfter(id, Consumer::kRecovery);
+  bool wanted = !table->dropped && table->schema()->recovery_days > 0 &&
+                logged_after.value_or(UINT64_MAX) <= base.number;
+  if (!wanted) return false;
+  Bases bases = BasesOf(id);
+  bases.push_back(base);
+  HF_CHECK_OK(Save(id, bases));
+  return true;
 }
 
 Status Recovery::Save(ObjectId table, const Bases& bases) {
@@ -214,6 +221,10 @@ Status Recovery::Maintain() {
   for (const TablePtr& table : engine_->catalog().All()) {
     SchemaPtr schema = table->schema();
     if (schema->recovery_days == 0) continue;
+    if (schema->status == TableStatus::kDeleting) {
+      engine_->backups().DropBehindBackup(table);
+      continue;
+    }
     Bases bases = BasesOf(schema->id);
     int64_t interval = std::min(kBaseDaysMax, schema->recovery_days) * kDaySeconds * 1000;
     if (bases.empty() || bases.back().time_millis + interval <= engine_->clock().NowMillis())

@@ -20,6 +20,7 @@
 
 #include "base/mutex.h"
 #include "engine/backup/restorer.h"
+#include "engine/backup/table_jobs.h"
 #include "engine/catalog/catalog.h"
 
 namespace holdfast::engine {
@@ -52,7 +53,8 @@ class Recovery {
   Result<TablePtr> Restore(const TablePtr& source, std::optional<int64_t> second, TableSchema target,
                            RestoredFrom from);
 
-  // Makes bases that are due and drops what is no longer needed.
+  // Makes bases that are due and drops what is no longer needed; tries again to drop tables behind their last
+  // backups.
   Status Maintain();
   // Called when a table was dropped.
   void Forget(ObjectId table);
@@ -75,6 +77,8 @@ class Recovery {
   // Queues it, unless one is being made.
   void MakeBaseSoon(const TablePtr& table);
   Status MakeBase(const TablePtr& table);
+  // Adds one that was written to those that are kept. False: nobody wants it any more.
+  Result<bool> AddBase(const TablePtr& table, const Base& base);
   // Of those that the window's start makes needless.
   Status DropOld(const TablePtr& table);
   Status Save(ObjectId table, const Bases& bases);
@@ -86,9 +90,7 @@ class Recovery {
   mutable base::Mutex mu_;
   base::CondVar made_;
   std::map<ObjectId, Bases> bases_ HF_GUARDED_BY(mu_);
-  std::set<ObjectId> making_ HF_GUARDED_BY(mu_);
-  // After one that failed none is tried for a while: the disk may be full.
-  std::map<ObjectId, std::chrono::steady_clock::time_point> not_before_ HF_GUARDED_BY(mu_);
+  TableJobs making_ HF_GUARDED_BY(mu_);
 };
 
 }  // namespace holdfast::engine

@@ -239,7 +239,7 @@ Status Restorer::FillFromSegment(const TablePtr& table, Job* job) {
   ObjectId id = table->schema()->id;
   std::string prefix;
   base::AppendBigEndian(&prefix, id, 4);
-  while (true) {
+  while (!thread_.stopping()) {
     HF_TRY(std::vector<SegmentReader::Record> records, reader->Next());
     if (records.empty()) return Ok{};
     if (records.back().key <= ByteView(job->key)) continue;  // written before the last restart
@@ -255,6 +255,7 @@ Status Restorer::FillFromSegment(const TablePtr& table, Job* job) {
     HF_CHECK_OK(Write(table, *job, entries, Before::kNothing));
     Note(id, *job);
   }
+  return Ok{};
 }
 
 Status Restorer::FillFromLog(const TablePtr& table, Job* job) {

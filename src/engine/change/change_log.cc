@@ -181,11 +181,6 @@ void ChangeLog::Forget(ObjectId table, Consumer consumer) {
   if (auto found = followed_.find(table); found != followed_.end()) found->second.kept_after.erase(consumer);
 }
 
-void ChangeLog::ForgetAll(ObjectId table) {
-  base::MutexLock lock(&mu_);
-  if (auto found = followed_.find(table); found != followed_.end()) found->second.kept_after.clear();
-}
-
 std::optional<uint64_t> ChangeLog::KeptAfter(ObjectId table, Consumer consumer) const {
   base::MutexLock lock(&mu_);
   auto followed = followed_.find(table);

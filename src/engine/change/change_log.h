@@ -90,7 +90,6 @@ class ChangeLog {
   // Without a consumer records go when no watch needs them.
   void Keep(ObjectId table, Consumer consumer, uint64_t after);
   void Forget(ObjectId table, Consumer consumer);
-  void ForgetAll(ObjectId table);
   // As Keep said; nothing when the consumer keeps none of the table.
   std::optional<uint64_t> KeptAfter(ObjectId table, Consumer consumer) const;
 
