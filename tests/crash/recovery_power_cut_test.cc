@@ -58,8 +58,7 @@ class RecoveryPowerCut {
     engine::EngineOptions options{.clock = &clock_, .seed = random_(), .manual_housekeeping = true};
     options.options.directory = directory_;
     options.file_system = disk_;
-    // Cuts meet flushes too, but of one space at a time: RocksDB 7.8 stumbles over its own assertion when the
-    // disk fails between two that it switches at once.
+    // Cuts meet flushes, too.
     options.write_buffer_bytes = 2 << 20;
     options.vector_graph_min = 8;
     options.vector_snapshot_changes = 100;
@@ -74,7 +73,11 @@ class RecoveryPowerCut {
   }
 
   void Prepare() {
-    ASSERT_TRUE(Run(IndexedTable("cut")).has_value());
+    // The index is small beside the items: RocksDB 7.8 (ScheduleFlushes) stumbles over its own assertion when
+    // the disk fails between two spaces whose buffers are full at once.
+    CreateTableRequest table = IndexedTable("cut");
+    table.global_secondary_indexes->front().projection = {.projection_type = ProjectionType::kKeysOnly};
+    ASSERT_TRUE(Run(table).has_value());
     ASSERT_TRUE(Run(UpdateContinuousBackupsRequest{"cut", {true, 1}}).has_value());
     for (int key = 0; key < 1200; key += 25) {
       BatchWriteItemRequest batch;
