@@ -131,6 +131,7 @@ Core::Async<Appended> Core::AppendEvent(SessionPtr session, Event event, Extra w
       if (!failed) unknown = true;
     }
     if (!retry) co_return Unknown(error);
+    if (attempt == kAttemptsMax) co_return GaveUp(error);
     co_await PauseBefore(attempt);
   }
   co_return Contended();

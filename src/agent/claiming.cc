@@ -306,6 +306,7 @@ Core::Async<std::optional<Work>> Core::TryClaim(SessionPtr session, std::string 
       if (!ours) {
         if (written.error().code() != ErrorCode::kConditionalCheckFailed && !store::MayPass(written.error()))
           co_return Unknown(written.error());
+        if (attempt == kAttemptsMax) co_return GaveUp(written.error());
         co_await PauseBefore(attempt);
         continue;
       }
@@ -549,6 +550,7 @@ Task<Status> Core::Renew(SessionPtr session, int64_t epoch, int64_t* lease_until
     Forget(session.get());
     if (written.error().code() != ErrorCode::kConditionalCheckFailed && !store::MayPass(written.error()))
       co_return Unknown(written.error());
+    if (attempt == kAttemptsMax) co_return GaveUp(written.error());
     co_await PauseBefore(attempt);
   }
   co_return Contended();
@@ -627,6 +629,7 @@ Core::Async<Ok> Core::DoRelease(ReleaseRequest request) {
       unknown = unknown || written.error().code() != ErrorCode::kTransactionCanceled;
       if (written.error().code() != ErrorCode::kTransactionCanceled && !store::MayPass(written.error()))
         co_return Unknown(written.error());
+      if (attempt == kAttemptsMax) co_return GaveUp(written.error());
       co_await PauseBefore(attempt);
     }
   }

@@ -147,7 +147,7 @@ Core::Async<Committed> Core::DoCommit(CommitRequest request) {
                    error.code() == ErrorCode::kTransactionInProgress || store::MayPass(error);
       if (error.code() == ErrorCode::kTransactionCanceled && IsTooLarge(error)) co_return TooLarge();
       if (error.code() == ErrorCode::kValidation) co_return Unknown(error);
-      if (!retry && attempt == kAttemptsMax) co_return Unknown(error);
+      if (attempt == kAttemptsMax) co_return retry ? GaveUp(error) : Unknown(error);
       co_await PauseBefore(attempt);
       continue;
     }

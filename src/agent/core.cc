@@ -171,6 +171,10 @@ Error Core::Stopping() {
 Error Core::Contended() {
   return model::Refuse("Unavailable", "the session is being changed by many at once: try again");
 }
+Error Core::GaveUp(const Error& last) {
+  Error refused = model::FromStore(last);
+  return model::RefusalName(refused) == "Throttled" ? refused : Contended();
+}
 Error Core::Fenced(const std::string& session) {
   return model::Refuse("Fenced", "the session " + session + " is no longer this worker's");
 }

@@ -201,6 +201,8 @@ class Core final : public Runtime {
   int64_t Now() const { return loop_->NowMillis(); }
   static Error Stopping();
   static Error Contended();
+  // After the last of several tries, which ended so: what was in the way.
+  static Error GaveUp(const Error& last);
   static Error Fenced(const std::string& session);
   static Error Unknown(const Error& error);
 

@@ -49,6 +49,7 @@ Core::Async<SessionView> Core::DoPause(std::string key) {
     Forget(session.get());
     if (changed.error().code() != ErrorCode::kConditionalCheckFailed && !store::MayPass(changed.error()))
       co_return Unknown(changed.error());
+    if (attempt == kAttemptsMax) co_return GaveUp(changed.error());
     co_await PauseBefore(attempt);
   }
   co_return Contended();
@@ -91,6 +92,7 @@ Core::Async<SessionView> Core::DoResume(std::string key) {
     Forget(session.get());
     if (changed.error().code() != ErrorCode::kConditionalCheckFailed && !store::MayPass(changed.error()))
       co_return Unknown(changed.error());
+    if (attempt == kAttemptsMax) co_return GaveUp(changed.error());
     co_await PauseBefore(attempt);
   }
   co_return Contended();
@@ -122,7 +124,6 @@ Core::Async<Ok> Core::DoDelete(std::string key) {
     Turnstile::Pass pass = co_await session->turnstile.Enter();
     for (int attempt = 1;; ++attempt) {
       if (stopping_) co_return Stopping();
-      if (attempt > kAttemptsMax) co_return Contended();
       HF_CO_CHECK_OK(co_await LoadAgain(session));
       if (!session->head.exists) co_return NoSession(key);
       if (session->head.st == kDeleted) co_return Ok{};
@@ -148,6 +149,7 @@ Core::Async<Ok> Core::DoDelete(std::string key) {
       Forget(session.get());
       if (written.error().code() != ErrorCode::kTransactionCanceled && !store::MayPass(written.error()))
         co_return Unknown(written.error());
+      if (attempt == kAttemptsMax) co_return GaveUp(written.error());
       co_await PauseBefore(attempt);
     }
   }

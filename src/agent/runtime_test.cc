@@ -99,6 +99,31 @@ class RuntimeTest : public ::testing::Test {
   std::unique_ptr<Runtime> runtime_;
 };
 
+// A lack of capacity is told as that, and not as the server's own fault.
+TEST_F(RuntimeTest, ALackOfCapacityIsThrottled) {
+  ASSERT_TRUE(Say("ann:guide:t1", "hi"));
+  std::vector<Work> work = Claim("guide");
+  ASSERT_EQ(work.size(), 1U);
+  UpdateTableRequest limit;
+  limit.table_name = RuntimeOptions().table;
+  limit.on_demand_throughput.emplace().max_write_request_units = 1;
+  ASSERT_TRUE(database_->UpdateTable(limit));
+  PutItemRequest fill;
+  fill.table_name = RuntimeOptions().table;
+  fill.item = Item{{"pk", "x"}, {"sk", "x"}, {"fill", std::string(390 * 1024, 'x')}};
+  ASSERT_TRUE(database_->PutItem(fill));
+  auto name = [](const auto& result) { return result ? "" : model::RefusalName(result.error()); };
+  EXPECT_EQ(name(Say("ann:guide:t1", "there")), "Throttled");
+  EXPECT_EQ(name(Commit(work[0], {Send("x")}, "c1")), "Throttled");
+  EXPECT_EQ(name(Runtime::Await<Ok>([&](Done<Ok> done) {
+              runtime_->Release({.session = "ann:guide:t1", .epoch = work[0].epoch}, std::move(done));
+            })),
+            "Throttled");
+  EXPECT_EQ(name(Runtime::Await<SessionView>(
+                [&](Done<SessionView> done) { runtime_->Pause("ann:guide:t1", std::move(done)); })),
+            "Throttled");
+}
+
 TEST_F(RuntimeTest, AMessageIsAnsweredAndTold) {
   auto said = Say("ann:guide:t1", "hi", "m1");
   ASSERT_TRUE(said) << said.error().ToString();

@@ -277,11 +277,6 @@ Error Runtime::CancelledBecause(const Error& error, const std::vector<TransactWr
   for (size_t i = 0; i < reasons.size() && i < actions.size(); ++i) {
     if (reasons[i].code == "ConditionalCheckFailed") return WhyRefused(actions[i]);
   }
-  for (const CancellationReason& reason : reasons) {
-    if (reason.code == "TransactionConflict")
-      return Error(ErrorCode::kTransactionConflict, reason.message.value_or("conflict"));
-    if (reason.code == "ValidationError") return FromStore(ValidationError(reason.message.value_or("")));
-  }
   return FromStore(error);
 }
 
@@ -322,8 +317,7 @@ void Runtime::AddPut(const Entity& entity, const Item& item, std::vector<Transac
 Status Runtime::Patiently(const std::function<Status()>& write) {
   for (int attempt = 1;; ++attempt) {
     Status done = write();
-    if (done || done.error().code() != ErrorCode::kTransactionConflict) return done;
-    if (attempt == kAttemptsMax) return FromStore(done.error());
+    if (done || RefusalName(done.error()) != "Conflict" || attempt == kAttemptsMax) return done;
     Pause(attempt);
   }
 }
@@ -415,17 +409,13 @@ Status Runtime::WriteChange(const Entity& entity, const Item& stored, const Buil
   if (done) return Ok{};
   if (done.error().code() == ErrorCode::kTransactionCanceled && done.error().detail() != nullptr) {
     const CancellationReason& last = done.error().detail()->reasons.back();
-    if (last.code == "None")
-      return NotFound(*model_->FindEntity(entity.parents[0].entity),
-                      "that this " + entity.name + " would belong to");
     if (last.code == "ConditionalCheckFailed") {
       auto detail = std::make_shared<ErrorDetail>();
       detail->item = last.item;
       return Error(ErrorCode::kConditionalCheckFailed, "the condition failed", std::move(detail));
     }
-    if (last.code == "ValidationError") return FromStore(ValidationError(last.message.value_or("")));
   }
-  return done.error();
+  return CancelledBecause(done.error(), request.transact_items);
 }
 
 Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, const Item& changes,
@@ -448,9 +438,9 @@ Result<Written> Runtime::PatchOnce(const Entity& entity, const Item& stored, con
     return Written{std::move(record), std::move(change.warnings)};
   }
   if (done.error().code() != ErrorCode::kConditionalCheckFailed) {
-    *try_again = done.error().code() == ErrorCode::kTransactionCanceled ||
-                 done.error().code() == ErrorCode::kTransactionConflict;
-    return FromStore(done.error());
+    Error refused = FromStore(done.error());
+    *try_again = RefusalName(refused) == "Conflict";
+    return refused;
   }
   // The item that stood in the way tells why.
   const ErrorDetail* detail = done.error().detail();

@@ -483,9 +483,12 @@ class Migrate final : public ModelJob {
     if (done) return Try::kChanged;
     if (done.error().code() != ErrorCode::kTransactionCanceled || done.error().detail() == nullptr)
       return done.error();
-    for (const CancellationReason& reason : done.error().detail()->reasons) {
-      if (reason.code == "ValidationError") return ValidationError(reason.message.value_or("refused"));
-    }
+    const auto& reasons = done.error().detail()->reasons;
+    bool held = std::none_of(reasons.begin(), reasons.end(), [](const CancellationReason& reason) {
+      return reason.code == "ConditionalCheckFailed";
+    });
+    Error refused = FromStore(done.error());
+    if (held && RefusalName(refused) != "Conflict") return refused;
     return Try::kLost;
   }
 

@@ -1,6 +1,7 @@
 #include "model/refusal.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace holdfast::model {
 namespace {
@@ -116,22 +117,52 @@ Error NotFound(const Entity& entity, const std::string& id) {
   return Refuse("NotFound", "there is no " + entity.name + " " + id, {{"entity", entity.name}, {"id", id}});
 }
 
+Error Throttled(std::string message) {
+  constexpr int64_t kRetrySeconds = 1;
+  return Refuse("Throttled", std::move(message), {{"retry_after", kRetrySeconds}});
+}
+
 std::string_view RefusalName(const Error& error) {
   return error.code() == ErrorCode::kRefused && error.detail() != nullptr
              ? std::string_view(error.detail()->refusal.name)
              : std::string_view();
 }
 
+namespace {
+
+// The reason of a cancelled transaction as the error that the action alone would have met. What another try
+// cannot mend comes first.
+std::optional<Error> MainReason(const Error& cancelled) {
+  constexpr std::pair<std::string_view, ErrorCode> kReasons[] = {
+      {"ValidationError", ErrorCode::kValidation},
+      {"ProvisionedThroughputExceeded", ErrorCode::kProvisionedThroughputExceeded},
+      {"ThrottlingError", ErrorCode::kThrottling},
+      {"TransactionConflict", ErrorCode::kTransactionConflict},
+  };
+  if (cancelled.detail() == nullptr) return std::nullopt;
+  for (const auto& [name, code] : kReasons) {
+    for (const CancellationReason& reason : cancelled.detail()->reasons) {
+      if (reason.code == name) return Error(code, reason.message.value_or(reason.code));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Error FromStore(const Error& error) {
   switch (error.code()) {
     case ErrorCode::kRefused: return error;
     case ErrorCode::kProvisionedThroughputExceeded:
-    case ErrorCode::kThrottling: return Refuse("Throttled", error.message());
+    case ErrorCode::kThrottling: return Throttled(error.message());
     case ErrorCode::kResourceNotFound:
       return Refuse("Unavailable",
                     "a table of the model is missing; `holdfast model apply` makes it: " + error.message());
     case ErrorCode::kTransactionConflict:
     case ErrorCode::kTransactionInProgress: return Refuse("Conflict", error.message());
+    case ErrorCode::kTransactionCanceled:
+      if (std::optional<Error> why = MainReason(error)) return FromStore(*why);
+      return Refuse("Internal", error.ToString());
     case ErrorCode::kIdempotentParameterMismatch: return Refuse("IdempotencyMismatch", error.message());
     case ErrorCode::kAccessDenied: return Refuse("Forbidden", error.message());
     case ErrorCode::kValidation:

@@ -33,8 +33,11 @@ Error RefuseInput(const std::vector<Violation>& violations);
 Error RefuseField(std::string path, std::string rule, std::string got = {});
 Error RefuseMove(const Machine& machine, const std::string& id, std::string_view from, std::string_view to);
 Error NotFound(const Entity& entity, const std::string& id);
+// For lack of capacity, which there is again in a moment.
+Error Throttled(std::string message);
 
-// An error of the store as callers of a model see it: throttling, a missing table, an item too large.
+// An error of the store as callers of a model see it: throttling, a missing table, an item too large. Of a
+// cancelled transaction what its reasons say; what a failed condition means is for those who made it to say.
 Error FromStore(const Error& error);
 
 // The name of a refusal, or empty for any other error.

@@ -268,11 +268,9 @@ Status Transaction::Commit(Failure* failure) {
         return Refuse("Conflict", slot->entity->name + " is being changed by others");
     }
   }
-  for (const CancellationReason& reason : reasons) {
-    if (reason.code == "ValidationError") return FromStore(ValidationError(reason.message.value_or("")));
-  }
-  failure->try_again = true;  // conflicts
-  return Refuse("Conflict", "what it writes is being changed by others");
+  Error refused = FromStore(error);
+  failure->try_again = RefusalName(refused) == "Conflict";
+  return refused;
 }
 
 }  // namespace holdfast::model

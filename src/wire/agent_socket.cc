@@ -46,7 +46,7 @@ Status AgentSocket::Begin() {
   constexpr int kUnderWayMax = 256;
   if (under_way_.fetch_add(1, std::memory_order_relaxed) < kUnderWayMax) return Ok{};
   Finished();
-  return model::Refuse("Throttled", "too much is under way on this connection; wait for answers");
+  return model::Throttled("too much is under way on this connection; wait for answers");
 }
 
 }  // namespace holdfast::wire

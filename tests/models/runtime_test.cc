@@ -402,6 +402,32 @@ TEST_F(PosTest, AGoalIsMovedBelowAGoalThatIsThere) {
   ASSERT_EQ(below.records.size(), 1U);
 }
 
+// --- throughput ---
+
+// X-E-11, X-E-16: a lack of capacity is told as that, whatever form the write takes.
+TEST_F(PosTest, ALackOfCapacityIsThrottledInEveryForm) {
+  for (const char* id : {"g", "h"}) app_.Plant(app_.entity("GOAL"), {{"userId", "ann"}, {"id", id}});
+  UpdateTableRequest limit;
+  limit.table_name = kTable;
+  limit.on_demand_throughput.emplace().max_write_request_units = 1;
+  Must(app_.store->Run(limit));
+  app_.PutRaw(kTable, Item{{"pk", "x"}, {"sk", "x"}, {"fill", std::string(390 * 1024, 'x')}});
+
+  auto created = app_->Create(kAnn, "TASK", Task("t"));
+  EXPECT_EQ(Refusal(created), "Throttled");
+  EXPECT_EQ(created.error().detail()->refusal.http_status, 429);
+  EXPECT_EQ(Detail(created, "retry_after"), AttributeValue(1));
+  auto moved = app_->Patch(kAnn, "GOAL", Id("g"), {{"parentGoalId", "h"}});
+  EXPECT_EQ(Refusal(moved), "Throttled") << "a transaction with its parent";
+  EXPECT_EQ(Detail(moved, "retry_after"), AttributeValue(1));
+  Item below = app_.Sample(app_.entity("GOAL"), {{"id", "i"}, {"parentGoalId", "h"}, {"userId", "ann"}});
+  EXPECT_EQ(Refusal(app_->Create(kAnn, "GOAL", below)), "Throttled");
+  EXPECT_EQ(Refusal(app_->Transact(kAnn, {{.entity = "TASK", .fields = Task("t")}})), "Throttled");
+  auto ran = app_->Run(kAnn, "profile.put", {{"email", "ann@oak.example"}, {"displayName", "Ann"}});
+  EXPECT_EQ(Refusal(ran), "Throttled");
+  EXPECT_EQ(Detail(ran, "retry_after"), AttributeValue(1));
+}
+
 // --- older items ---
 
 TEST_F(PosTest, AnOlderItemReadsWithDefaultsAndCanBeChanged) {
