@@ -181,6 +181,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   engine->recovery_ = std::make_unique<Recovery>(engine.get());
   HF_TRY(std::set<std::string> bases, engine->recovery_->Load());
   HF_CHECK_OK(engine->backups_->DeleteStrayFiles(bases));
+  HF_CHECK_OK(engine->backups_->Resume());
   HF_CHECK_OK(engine->restorer_->Resume());  // before housekeeping drops what it needs
   engine->backfiller_ = std::make_unique<Backfiller>(engine.get());
   engine->housekeeper_ = std::make_unique<Housekeeper>(engine.get(), options.manual_housekeeping);
@@ -344,8 +345,8 @@ Result<bool> Engine::LoadTallies() {
 void Engine::ResumeUnfinished() {
   for (const TablePtr& table : catalog_.All()) {
     SchemaPtr schema = table->schema();
-    if (schema->status == TableStatus::kDeleting && schema->recovery_days > 0) {
-      backups_->DropBehindBackup(table);
+    if (schema->status == TableStatus::kDeleting && backups_->ComeFirst(*schema)) {
+      backups_->DropBehind(table);
       continue;
     }
     if (schema->status == TableStatus::kDeleting) {
@@ -582,7 +583,7 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
     if (recovery_ends) change_log_->Forget(edited.id, Consumer::kRecovery);
     if (old->recovery_days == 0 && edited.recovery_days > 0)
       change_log_->Keep(edited.id, Consumer::kRecovery, committer_->begun_number());
-    table->Activate(std::make_shared<const TableSchema>(std::move(edited)));
+    table->Activate(std::make_shared<const TableSchema>(std::move(edited)), clock().NowMillis());
   }
   for (ObjectId target : to_fill) backfiller_->Add(table, target);
   if (table->has_vectors) vector_keeper_->Wake();

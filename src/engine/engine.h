@@ -23,6 +23,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/change/change_log.h"
 #include "engine/commit/committer.h"
+#include "engine/commit/view.h"
 #include "engine/index/vector_search.h"
 #include "engine/item/key_locks.h"
 #include "engine/item/write.h"
@@ -72,18 +73,6 @@ struct EngineOptions {
 // Encryption at rest, of the whole store. kUpdating: new files are encrypted, some old ones are not yet, or
 // under an older key.
 enum class Encryption : uint8_t { kOff, kUpdating, kOn };
-
-// A state of the store to read from, held for as long as somebody reads.
-class View {
- public:
-  explicit View(std::shared_ptr<const Published> published) : published_(std::move(published)) {}
-  const storage::Snapshot* snapshot() const { return published_->snapshot.get(); }
-  // Which commits it has.
-  const Published& commits() const { return *published_; }
-
- private:
-  std::shared_ptr<const Published> published_;
-};
 
 class Engine {
  public:

@@ -412,6 +412,71 @@ TEST_P(BackupTest, DB_B_02_ARestoreGoesOnAfterARestart) {
   Do(DeleteBackupRequest{arn});
 }
 
+// What was answered is made, whatever comes in between: also of a table that is deleted meanwhile.
+TEST_P(BackupTest, DB_B_02_BackupsThatAStopCutsShortAreMadeAtTheNextStart) {
+  if (directory_.empty()) return;  // nothing outlives a store in memory
+  Do(TableWithIndexes("tab"));
+  Do(TableWithIndexes("gone"));
+  AttributeMap large = MakeItem(0, 0).ToMap();
+  large["pad"] = std::string(300'000, 'x');
+  for (int key = 0; key < 20; ++key) {
+    large["c"] = key;
+    Put("tab", Item(large));
+    Put("gone", Item(large));
+  }
+  Items then = Scan("tab");
+  std::vector<std::string> arns;
+  for (std::string table : {"tab", "tab", "gone", "tab", "gone"})
+    arns.push_back(Do(CreateBackupRequest{table, "kept"}).backup_details.backup_arn);
+  Do(DeleteTableRequest{"gone"});
+  Open();
+  for (const std::string& arn : arns) {
+    auto found = Run(DescribeBackupRequest{arn});
+    ASSERT_TRUE(found.has_value()) << found.error().ToString();
+  }
+  engine_->backups().thread().WaitIdle();
+  EXPECT_EQ(Do(ListBackupsRequest{}).backup_summaries.size(), arns.size());
+  EXPECT_EQ(engine_->catalog().Find("gone"), nullptr);
+  for (const std::string& arn : arns) {
+    BackupDetails details = Do(DescribeBackupRequest{arn}).backup_description.backup_details;
+    EXPECT_EQ(details.backup_status, BackupStatus::kAvailable);
+    Do(Restoring(arn, "res"));
+    Restored("res");
+    EXPECT_EQ(Scan("res"), then);
+    Do(DeleteTableRequest{"res"});
+  }
+}
+
+TEST_P(BackupTest, DB_B_02_ABackupThatDoesNotFitIsTriedAgainOrDeleted) {
+  if (directory_.empty()) return;  // there is no disk
+  Do(TableWithIndexes("tab"));
+  AttributeMap large = MakeItem(0, 0).ToMap();
+  large["pad"] = std::string(300'000, 'x');
+  for (int key = 0; key < 10; ++key) {
+    large["c"] = key;
+    Put("tab", Item(large));
+  }
+  Items then = Scan("tab");
+  disk_->LimitSpace(1 << 20);
+  std::string arn = Do(CreateBackupRequest{"tab", "kept"}).backup_details.backup_arn;
+  std::string given_up = Do(CreateBackupRequest{"tab", "given-up"}).backup_details.backup_arn;
+  Do(DeleteTableRequest{"tab"});
+  engine_->backups().thread().WaitIdle();
+  disk_->LimitSpace(UINT64_MAX);
+  EXPECT_EQ(Do(DescribeTableRequest{"tab"}).table.table_status, TableStatus::kDeleting);
+  EXPECT_EQ(Do(DescribeBackupRequest{arn}).backup_description.backup_details.backup_status,
+            BackupStatus::kCreating);
+  Do(DeleteBackupRequest{given_up});
+  clock_.Advance(engine::TableJobs::kPauseMillis);
+  EXPECT_TRUE(engine_->RunHousekeeping());
+  engine_->backups().thread().WaitIdle();
+  EXPECT_EQ(engine_->catalog().Find("tab"), nullptr);
+  EXPECT_EQ(Do(ListBackupsRequest{}).backup_summaries.size(), 1U);
+  Do(Restoring(arn, "res"));
+  Restored("res");
+  EXPECT_EQ(Scan("res"), then);
+}
+
 // What a crash in the middle of a backup leaves is not taken for one.
 TEST_P(BackupTest, DB_B_02_FilesThatNoRecordNamesGo) {
   Do(TableWithIndexes("tab"));

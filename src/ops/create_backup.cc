@@ -11,6 +11,7 @@ Result<CreateBackupResponse> Perform(Context& context, const CreateBackupRequest
                      std::string(ref.schema->status == TableStatus::kCreating ? "created: " : "deleted: ") +
                      ref.schema->name);
   }
+  context.await_durability = true;
   HF_TRY(engine::Backup backup, context.engine->backups().Create(ref.table, request.backup_name));
   return CreateBackupResponse{DetailsOf(context, backup)};
 }

@@ -52,7 +52,8 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
   if (ref.schema->status == TableStatus::kDeleting) return response;
 
   context.await_durability = true;
-  if (ref.schema->recovery_days == 0 && engine->options().transient_status_millis == 0) {
+  bool backups_come_first = engine->backups().ComeFirst(*ref.schema);
+  if (!backups_come_first && engine->options().transient_status_millis == 0) {
     HF_CHECK_OK(engine->DropTable(ref.table));
     return response;
   }
@@ -62,10 +63,10 @@ Result<DeleteTableResponse> Perform(Context& context, const DeleteTableRequest& 
     edited->status = TableStatus::kDeleting;
     return Ok{};
   }));
-  // Whoever wanted to be able to go back gets a last chance to. The table goes when its backup is safe, after
-  // a crash too.
-  if (ref.schema->recovery_days > 0) {
-    engine->backups().DropBehindBackup(ref.table);
+  // Whoever wanted to be able to go back gets a last chance to, and who asked for a backup gets it. The table
+  // goes when they are safe, after a crash too.
+  if (backups_come_first) {
+    engine->backups().DropBehind(ref.table);
     return response;
   }
   engine->Settle([engine, table = ref.table] {

@@ -14,6 +14,7 @@ constexpr int64_t kSystemBackupMillis = int64_t{35} * 24 * 3600 * 1000;
 std::string Encode(const Backup& backup) {
   return std::move(Item{{"name", backup.name},
                         {"type", NameOf(backup.type)},
+                        {"status", NameOf(backup.status)},
                         {"created", backup.created_millis},
                         {"expires", backup.expires_millis},
                         {"table", AttributeValue::Binary(EncodeSchema(*backup.table))},
@@ -30,7 +31,7 @@ Result<Backup> Decode(std::string id, std::string bytes) {
   backup.id = std::move(id);
   backup.name = record.Text("name");
   backup.type = record.Enum("type", BackupType::kUser);
-  backup.status = BackupStatus::kAvailable;
+  backup.status = record.Enum("status", BackupStatus::kAvailable);
   backup.created_millis = record.Integer("created");
   backup.expires_millis = record.Integer("expires");
   backup.table = std::make_shared<const TableSchema>(std::move(table));
@@ -49,15 +50,33 @@ Error InUse(const std::string& id, std::string_view how) {
 
 }  // namespace
 
-Result<Backup> Backups::Create(const TablePtr& table, std::string name, BackupType type) {
+Result<Backup> Backups::Create(const TablePtr& table, std::string name) {
   HF_CHECK_OK(engine_->committer().CheckWritable());
+  // Nobody drops the table between the look at it and the record that makes the drop wait.
+  base::ReaderLock gate(&table->gate);
+  if (table->dropped || table->schema()->status == TableStatus::kDeleting)
+    return Error(ErrorCode::kTableNotFound, "Table not found: " + table->schema()->name);
   View view = engine_->NewView(Engine::Reads::kMany);
-  HF_TRY(Backup backup, Begin(table, std::move(name), type));
-  thread_.Add([this, backup, view] { Make(backup, view); });
+  Backup backup = NewBackup(table, std::move(name), BackupType::kUser);
+  {
+    base::MutexLock lock(&mu_);
+    if (making_.size() >= limits::kBackupsAtOnceMax) {
+      return Error(ErrorCode::kLimitExceeded, "Subscriber limit exceeded: at most " +
+                                                  std::to_string(limits::kBackupsAtOnceMax) +
+                                                  " backups can be created at the same time");
+    }
+    making_.emplace(backup.id, Making{backup, view, {}});
+  }
+  if (Status saved = Save(backup); !saved) {
+    base::MutexLock lock(&mu_);
+    making_.erase(backup.id);
+    return saved.error();
+  }
+  Queue(backup.id);
   return backup;
 }
 
-Result<Backup> Backups::Begin(const TablePtr& table, std::string name, BackupType type) {
+Backup Backups::NewBackup(const TablePtr& table, std::string name, BackupType type) const {
   Backup backup;
   backup.name = std::move(name);
   backup.type = type;
@@ -68,17 +87,100 @@ Result<Backup> Backups::Begin(const TablePtr& table, std::string name, BackupTyp
   backup.counts = {static_cast<uint64_t>(std::max<int64_t>(0, table->tally.count)),
                    static_cast<uint64_t>(std::max<int64_t>(0, table->tally.bytes))};
   backup.file = "backup-" + backup.id + ".segment";
-  base::MutexLock lock(&mu_);
-  if (type == BackupType::kUser && making_.size() >= limits::kBackupsAtOnceMax) {
-    return Error(ErrorCode::kLimitExceeded, "Subscriber limit exceeded: at most " +
-                                                std::to_string(limits::kBackupsAtOnceMax) +
-                                                " backups can be created at the same time");
-  }
-  making_.emplace(backup.id, backup);
   return backup;
 }
 
-void Backups::DropBehindBackup(const TablePtr& table) {
+Status Backups::Resume() {
+  std::vector<Backup> unfinished;
+  HF_CHECK_OK(ForEach("", [&](Backup backup) {
+    if (backup.status == BackupStatus::kCreating) unfinished.push_back(std::move(backup));
+    return true;
+  }));
+  for (Backup& backup : unfinished) {
+    TablePtr table = engine_->catalog().Find(backup.table->name);
+    if (table == nullptr || table->schema()->id != backup.table->id) {
+      return Error(ErrorCode::kCorruption,
+                   "the table " + backup.table->name + ", of which a backup is being made, is missing");
+    }
+    HF_LOG(engine_->log(), kInfo, "backup begins anew", {"table", backup.table->name},
+           {"backup", backup.name});
+    std::string id = backup.id;
+    {
+      base::MutexLock lock(&mu_);
+      making_.emplace(id, Making{std::move(backup), engine_->NewView(Engine::Reads::kMany), {}});
+    }
+    Queue(id);
+  }
+  return Ok{};
+}
+
+void Backups::Queue(const std::string& id) {
+  thread_.Add([this, id] { Run(id); });
+}
+
+void Backups::Run(const std::string& id) {
+  std::optional<Making> making;
+  {
+    base::MutexLock lock(&mu_);
+    auto found = making_.find(id);
+    if (found == making_.end()) return;  // it failed, and was deleted
+    making.emplace(found->second);
+  }
+  Status made = Make(making->backup, making->view);
+  if (!made && thread_.stopping()) return;  // the next start takes it up
+  base::MutexLock lock(&mu_);
+  if (made)
+    making_.erase(id);
+  else
+    making_.at(id).failed_millis = engine_->clock().NowMillis();
+}
+
+void Backups::RetryFailed() {
+  int64_t now = engine_->clock().NowMillis();
+  base::MutexLock lock(&mu_);
+  for (auto& [id, making] : making_) {
+    if (!making.failed_millis || !TableJobs::HasRested(*making.failed_millis, now)) continue;
+    making.failed_millis.reset();
+    Queue(id);
+  }
+}
+
+Status Backups::Make(Backup backup, const View& view) {
+  storage::Files* files = engine_->kv().files(storage::FileKind::kSegments);
+  SegmentHeader header{view.commits().number, engine_->committer().last_time_millis(), backup.table};
+  auto make = [&]() -> Status {
+    HF_TRY(backup.counts, WriteSegment(files, backup.file, header, &engine_->kv(), view.snapshot(),
+                                       [this] { return thread_.stopping(); }));
+    backup.status = BackupStatus::kAvailable;
+    HF_CHECK_OK(Save(backup));
+    return engine_->committer().WaitDurable();
+  };
+  Status made = make();
+  if (made) {
+    HF_LOG(engine_->log(), kInfo, "backup made", {"table", backup.table->name}, {"backup", backup.name},
+           {"items", backup.counts.items});
+    return made;
+  }
+  if (!thread_.stopping()) {
+    HF_LOG(engine_->log(), kError, "backup failed; trying again", {"table", backup.table->name},
+           {"backup", backup.name}, {"error", made.error().ToString()});
+  }
+  // Not after a sync that failed: then nobody knows what the next start finds in its record.
+  if (engine_->committer().CheckWritable()) static_cast<void>(files->Delete(backup.file));
+  return made;
+}
+
+bool Backups::IsMaking(ObjectId table) const {
+  base::MutexLock lock(&mu_);
+  return std::any_of(making_.begin(), making_.end(),
+                     [&](const auto& making) { return making.second.backup.table->id == table; });
+}
+
+bool Backups::ComeFirst(const TableSchema& table) const {
+  return table.recovery_days > 0 || IsMaking(table.id);
+}
+
+void Backups::DropBehind(const TablePtr& table) {
   ObjectId id = table->schema()->id;
   {
     base::MutexLock lock(&mu_);
@@ -101,35 +203,16 @@ void Backups::DropBehindBackup(const TablePtr& table) {
 
 Status Backups::BackUpAndDrop(const TablePtr& table) {
   if (table->dropped) return Ok{};
-  // What was written before the table was marked is in the view when it is durable.
-  HF_CHECK_OK(engine_->committer().WaitDurable());
-  View view = engine_->NewView(Engine::Reads::kMany);
-  HF_TRY(Backup backup, Begin(table, table->schema()->name + "$DeletedTableBackup", BackupType::kSystem));
-  Make(backup, view);
-  HF_CHECK_OK(Read(backup.id));
-  return engine_->DropTable(table);
-}
-
-void Backups::Make(Backup backup, const View& view) {
-  storage::Files* files = engine_->kv().files(storage::FileKind::kSegments);
-  SegmentHeader header{view.commits().number, backup.created_millis, backup.table};
-  auto make = [&]() -> Status {
-    HF_TRY(backup.counts, WriteSegment(files, backup.file, header, &engine_->kv(), view.snapshot(),
-                                       [this] { return thread_.stopping(); }));
-    return Save(backup);
-  };
-  Status made = make();
-  if (!made) {
-    HF_LOG(engine_->log(), kError, "backup failed", {"table", backup.table->name}, {"backup", backup.name},
-           {"error", made.error().ToString()});
-    // Not after a sync that failed: then nobody knows whether the next start finds a record of it.
-    if (engine_->committer().CheckWritable()) static_cast<void>(files->Delete(backup.file));
-  } else {
-    HF_LOG(engine_->log(), kInfo, "backup made", {"table", backup.table->name}, {"backup", backup.name},
-           {"items", backup.counts.items});
+  SchemaPtr schema = table->schema();
+  // Those that were under way when the table was marked have had their turn on this thread.
+  if (IsMaking(schema->id)) return Error(ErrorCode::kBackupInUse, "a backup of it has failed");
+  if (schema->recovery_days > 0) {
+    // What was written before the table was marked is in the view when it is durable.
+    HF_CHECK_OK(engine_->committer().WaitDurable());
+    View view = engine_->NewView(Engine::Reads::kMany);
+    HF_CHECK_OK(Make(NewBackup(table, schema->name + "$DeletedTableBackup", BackupType::kSystem), view));
   }
-  base::MutexLock lock(&mu_);
-  making_.erase(backup.id);
+  return engine_->DropTable(table);
 }
 
 Status Backups::Save(const Backup& backup) {
@@ -140,7 +223,7 @@ Status Backups::Save(const Backup& backup) {
     base::MutexLock lock(&mu_);
     next_expiry_millis_ = std::min(next_expiry_millis_, backup.expires_millis);
   }
-  return engine_->committer().WaitDurable();
+  return Ok{};
 }
 
 Result<Backup> Backups::Read(const std::string& id) const {
@@ -154,7 +237,7 @@ Result<Backup> Backups::Read(const std::string& id) const {
 Result<Backup> Backups::Find(const std::string& id) const {
   {
     base::MutexLock lock(&mu_);
-    if (auto making = making_.find(id); making != making_.end()) return making->second;
+    if (auto making = making_.find(id); making != making_.end()) return making->second.backup;
   }
   return Read(id);
 }
@@ -178,7 +261,7 @@ Result<std::vector<Backup>> Backups::List(const std::string& after, size_t limit
   {
     base::MutexLock lock(&mu_);
     for (auto at = making_.upper_bound(after); at != making_.end(); ++at) {
-      if (wanted(at->second)) found.emplace(*at);
+      if (wanted(at->second.backup)) found.emplace(at->first, at->second.backup);
     }
   }
   size_t made = 0;
@@ -202,12 +285,14 @@ Result<Backup> Backups::Delete(const std::string& id) {
   Backup backup;
   {
     base::MutexLock lock(&mu_);
-    if (making_.contains(id)) return InUse(id, "created");
+    auto making = making_.find(id);
+    if (making != making_.end() && !making->second.failed_millis) return InUse(id, "created");
     HF_TRY(backup, Read(id));
     if (held_.contains(id)) return InUse(id, "restored from");
     std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
     batch->Delete(storage::Space::kCatalog, BackupRecordKey(id));
     HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+    if (making != making_.end()) making_.erase(making);
   }
   HF_CHECK_OK(engine_->committer().WaitDurable());
   if (Status gone = engine_->kv().files(storage::FileKind::kSegments)->Delete(backup.file); !gone) {
@@ -217,6 +302,15 @@ Result<Backup> Backups::Delete(const std::string& id) {
   }
   backup.status = BackupStatus::kDeleted;
   return backup;
+}
+
+Status Backups::Maintain() {
+  RetryFailed();
+  for (const TablePtr& table : engine_->catalog().All()) {
+    SchemaPtr schema = table->schema();
+    if (schema->status == TableStatus::kDeleting && ComeFirst(*schema)) DropBehind(table);
+  }
+  return DeleteExpired();
 }
 
 Status Backups::DeleteExpired() {
@@ -267,7 +361,10 @@ void Backups::Release(const std::string& id) {
 
 Status Backups::DeleteStrayFiles(const std::set<std::string>& others) {
   std::set<std::string> named = others;
-  HF_CHECK_OK(ForEach("", [&](const Backup& backup) { return named.insert(backup.file), true; }));
+  HF_CHECK_OK(ForEach("", [&](const Backup& backup) {
+    if (backup.status == BackupStatus::kAvailable) named.insert(backup.file);
+    return true;
+  }));
   storage::Files* files = engine_->kv().files(storage::FileKind::kSegments);
   HF_TRY(std::vector<std::string> names, files->List());
   for (const std::string& name : names) {

@@ -220,11 +220,7 @@ Status Recovery::Maintain() {
   base::MutexLock control(&control_mu_);
   for (const TablePtr& table : engine_->catalog().All()) {
     SchemaPtr schema = table->schema();
-    if (schema->recovery_days == 0) continue;
-    if (schema->status == TableStatus::kDeleting) {
-      engine_->backups().DropBehindBackup(table);
-      continue;
-    }
+    if (schema->recovery_days == 0 || schema->status == TableStatus::kDeleting) continue;
     Bases bases = BasesOf(schema->id);
     int64_t interval = std::min(kBaseDaysMax, schema->recovery_days) * kDaySeconds * 1000;
     if (bases.empty() || bases.back().time_millis + interval <= engine_->clock().NowMillis())

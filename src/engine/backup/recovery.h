@@ -53,8 +53,7 @@ class Recovery {
   Result<TablePtr> Restore(const TablePtr& source, std::optional<int64_t> second, TableSchema target,
                            RestoredFrom from);
 
-  // Makes bases that are due and drops what is no longer needed; tries again to drop tables behind their last
-  // backups.
+  // Makes bases that are due and drops what is no longer needed.
   Status Maintain();
   // Called when a table was dropped.
   void Forget(ObjectId table);

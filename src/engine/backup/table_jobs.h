@@ -16,12 +16,16 @@ class TableJobs {
  public:
   static constexpr int64_t kPauseMillis = 30'000;
 
+  // Whether it may be tried again. A clock that was set is no reason to wait longer.
+  static bool HasRested(int64_t failed_millis, int64_t now_millis) {
+    return std::llabs(now_millis - failed_millis) >= kPauseMillis;
+  }
+
   // False: not now.
   bool Begin(ObjectId table, int64_t now_millis) {
     auto failed = failed_millis_.find(table);
-    // A clock that was set is no reason to wait longer.
-    bool rests = failed != failed_millis_.end() && std::llabs(now_millis - failed->second) < kPauseMillis;
-    return !rests && under_way_.insert(table).second;
+    if (failed != failed_millis_.end() && !HasRested(failed->second, now_millis)) return false;
+    return under_way_.insert(table).second;
   }
   bool IsUnderWay(ObjectId table) const { return under_way_.contains(table); }
   void Succeeded(ObjectId table) {

@@ -97,7 +97,7 @@ Status Housekeeper::RunOnce() {
   HF_CHECK_OK(SweepTokens(now_seconds));
   HF_CHECK_OK(engine_->AgeStreams());
   HF_CHECK_OK(engine_->recovery().Maintain());
-  HF_CHECK_OK(engine_->backups().DeleteExpired());
+  HF_CHECK_OK(engine_->backups().Maintain());
   HF_CHECK_OK(engine_->change_log().Trim());
   if (std::chrono::steady_clock::now() - figures_saved_ >= kFiguresInterval) {
     HF_CHECK_OK(SaveFigures());
