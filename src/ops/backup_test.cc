@@ -266,6 +266,7 @@ TEST_P(BackupTest, TablesOfOtherAccountsAndRegionsAreNotThisStores) {
     EXPECT_EQ(Refusal(DeleteTableRequest{arn}), refusal);
     EXPECT_EQ(Refusal(DescribeTableRequest{arn}), refusal);
     EXPECT_EQ(Refusal(CreateBackupRequest{arn, "bbb"}), refusal);
+    EXPECT_EQ(Refusal(ListBackupsRequest{.table_name = arn}), refusal);
     EXPECT_EQ(Refusal(GetItemRequest{.table_name = arn, .key = KeyOf(1)}), refusal);
     EXPECT_EQ(Refusal(PutItemRequest{.table_name = arn, .item = MakeItem(2, 2)}), refusal);
   }

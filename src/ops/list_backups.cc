@@ -37,6 +37,7 @@ Result<ListBackupsResponse> Perform(Context& context, const ListBackupsRequest& 
   if (request.exclusive_start_backup_arn) {
     HF_TRY(after, BackupIdOf(context, *request.exclusive_start_backup_arn));
   }
+  if (request.table_name) HF_CHECK_OK(CheckOwner(context, *request.table_name));
   std::string table = request.table_name ? TableNameOf(*request.table_name) : "";
   auto wanted = [&](const engine::Backup& backup) {
     const auto& from = request.time_range_lower_bound;

@@ -10,14 +10,14 @@ Status Recount(storage::Kv* kv, Table* table, ObjectId target) {
   bool is_table = target == schema->id;
   Tally* tally = is_table ? &table->tally : table->IndexTally(target);
   std::shared_ptr<const storage::Snapshot> snapshot;
+  int64_t count = 0, bytes = 0;  // by which the tally is wrong
   {
     // No write is under way: each is either in the snapshot or will be added to the tally.
     base::WriterLock gate(&table->gate);
     snapshot = kv->TakeSnapshot();
-    tally->count = 0;
-    tally->bytes = 0;
+    count -= tally->count;
+    bytes -= tally->bytes;
   }
-  int64_t count = 0, bytes = 0;
   auto it = kv->Iterate(is_table ? storage::Space::kItems : storage::Space::kIndexes, ObjectRange(target),
                         snapshot.get(), storage::Wait::kMayBlock);
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
