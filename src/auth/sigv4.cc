@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 #include <fstream>
 #include <sstream>
@@ -10,6 +11,7 @@
 #include <simdjson.h>
 
 #include "auth/hmac.h"
+#include "auth/read_policy.h"
 
 namespace holdfast::auth {
 namespace {
@@ -189,8 +191,15 @@ Result<Signature> FromQuery(const Parameters& parameters) {
   take("X-Amz-Date", &signature.timestamp, true);
   take("X-Amz-Expires", &expires, false);
   if (!missing.empty()) return Incomplete(missing + "Re-examine the query-string parameters.");
-  signature.expires_seconds =
-      std::min<int64_t>(std::strtoll(expires.c_str(), nullptr, 10), kPresignedSecondsMax);
+  if (!expires.empty()) {
+    const char* end = expires.data() + expires.size();
+    auto [read, error] = std::from_chars(expires.data(), end, signature.expires_seconds);
+    bool fits = error == std::errc() && read == end && signature.expires_seconds > 0 &&
+                signature.expires_seconds <= kPresignedSecondsMax;
+    if (!fits)
+      return Invalid("X-Amz-Expires must be a number of seconds, from 1 to " +
+                     std::to_string(kPresignedSecondsMax) + ", not '" + expires + "'.");
+  }
   TakeCredential(credential, &signature);
   return signature;
 }
@@ -237,13 +246,14 @@ Status CheckAge(const Signature& signature, int64_t now) {
   return Ok{};
 }
 
-Status CheckScope(const Signature& signature) {
+Status CheckScope(const SignedRequest& request, const Signature& signature, std::string_view region) {
   if (signature.algorithm != kAlgorithm) {
     return Incomplete("Unsupported AWS 'algorithm': '" + signature.algorithm +
                       "' (only AWS4-HMAC-SHA256 for now). ");
   }
   std::string wrong;
-  if (signature.region.empty()) wrong += "Credential should be scoped to a valid region, not ''. ";
+  if (signature.region != region)
+    wrong += "Credential should be scoped to a valid region, not '" + signature.region + "'. ";
   if (signature.service != "dynamodb")
     wrong += "Credential should be scoped to correct service: 'dynamodb'. ";
   if (signature.terminator != kTerminator) {
@@ -257,10 +267,24 @@ Status CheckScope(const Signature& signature) {
   }
   if (!wrong.empty()) return Invalid(wrong);
   std::vector<std::string_view> names = Split(signature.signed_headers, ";");
-  bool has_host = std::any_of(names.begin(), names.end(),
-                              [](std::string_view name) { return EqualsLower(name, "host"); });
-  if (!has_host) return Invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.");
+  auto covers = [&](std::string_view header) {
+    return std::any_of(names.begin(), names.end(),
+                       [&](std::string_view name) { return EqualsLower(name, header); });
+  };
+  if (!covers("host")) return Invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.");
+  // One that is not covered could be changed under the same signature: another operation, for one.
+  for (std::string_view header : {"X-Amz-Target", "X-Amz-Date", "X-Amz-Security-Token"}) {
+    std::string lower = Lower(header);
+    if (request.Has(lower) && !covers(lower))
+      return Invalid("'" + std::string(header) + "' must be a 'SignedHeader' in the AWS Authorization.");
+  }
   return Ok{};
+}
+
+// Of temporary credentials, which nobody issues here.
+bool HasSessionToken(const SignedRequest& request, const Signature& signature) {
+  if (request.Has("x-amz-security-token")) return true;
+  return signature.in_query && FindParameter(ParseQuery(request.query), "X-Amz-Security-Token") != nullptr;
 }
 
 std::string CanonicalRequest(const SignedRequest& request, std::string_view signed_headers, bool in_query) {
@@ -312,6 +336,11 @@ std::string_view SignedRequest::Header(std::string_view lower_case_name) const {
   return {};
 }
 
+bool SignedRequest::Has(std::string_view lower_case_name) const {
+  return std::any_of(headers, headers + header_count,
+                     [&](const HeaderView& header) { return EqualsLower(header.name, lower_case_name); });
+}
+
 Result<Signature> ParseSignature(const SignedRequest& request) {
   std::string_view header = request.Header("authorization");
   bool in_query = request.query.find("X-Amz-Algorithm") != std::string_view::npos;
@@ -359,30 +388,32 @@ Result<Credentials> Credentials::Parse(std::string_view json, const std::string&
   simdjson::dom::parser parser;
   simdjson::dom::element document;
   if (parser.parse(json.data(), json.size()).get(document) != simdjson::SUCCESS) return bad("is not JSON");
-  simdjson::dom::object keys;
-  if (document["accessKeys"].get(keys) != simdjson::SUCCESS) return bad("has no \"accessKeys\"");
+  simdjson::dom::element keys;
+  if (document["accessKeys"].get(keys) != simdjson::SUCCESS || !keys.is_object())
+    return bad("has no \"accessKeys\"");
   Credentials credentials;
-  for (auto [access_key, entry] : keys) {
-    simdjson::dom::object members;
-    std::string_view secret, principal;
-    if (entry.get(members) != simdjson::SUCCESS || members["secret"].get(secret) != simdjson::SUCCESS ||
-        secret.empty()) {
-      return bad("access key " + std::string(access_key) + " has no \"secret\"");
-    }
+  auto add = [&](std::string_view access_key, simdjson::dom::element entry) -> Status {
+    std::string key = "access key " + std::string(access_key);
+    std::string_view secret, principal = access_key;
+    if (!entry.is_object()) return bad(key + " has no \"secret\"");
     // What is misspelt here would be passed over, and leave the key without the policies meant for it.
-    for (auto [name, value] : members) {
-      if (name != "secret" && name != "principal")
-        return bad("access key " + std::string(access_key) + " has an unknown \"" + std::string(name) + "\"");
-    }
-    simdjson::error_code named = members["principal"].get(principal);
-    if (named == simdjson::NO_SUCH_FIELD) {
-      principal = access_key;
-    } else if (named != simdjson::SUCCESS || principal.empty()) {
-      return bad("access key " + std::string(access_key) + " has a \"principal\" that is no text");
-    }
+    HF_CHECK_OK(ForEachMember(entry, where + ": " + key, [&](auto name, auto value) -> Status {
+      if (name == "secret") {
+        if (value.get(secret) != simdjson::SUCCESS) return bad(key + " has no \"secret\"");
+      } else if (name == "principal") {
+        if (value.get(principal) != simdjson::SUCCESS || principal.empty())
+          return bad(key + " has a \"principal\" that is no text");
+      } else {
+        return bad(key + " has an unknown \"" + std::string(name) + "\"");
+      }
+      return Ok{};
+    }));
+    if (secret.empty()) return bad(key + " has no \"secret\"");
     credentials.Add(std::string(access_key), {std::string(secret), std::string(principal)});
-  }
-  if (credentials.size() == 0) return bad("names no access key");
+    return Ok{};
+  };
+  HF_CHECK_OK(ForEachMember(keys, where + ": accessKeys", add));
+  if (credentials.all().empty()) return bad("names no access key");
   return credentials;
 }
 
@@ -396,14 +427,14 @@ const Credential* Credentials::Find(std::string_view access_key) const {
 }
 
 Result<std::string> Verify(const SignedRequest& request, const Credentials& credentials,
-                           const base::Clock& clock) {
+                           std::string_view region, const base::Clock& clock) {
   HF_TRY(Signature signature, ParseSignature(request));
   HF_CHECK_OK(CheckAge(signature, clock.NowSeconds()));
-  HF_CHECK_OK(CheckScope(signature));
+  HF_CHECK_OK(CheckScope(request, signature, region));
   Error unrecognized(ErrorCode::kUnrecognizedClient,
                      "The security token included in the request is invalid.");
   const Credential* credential = credentials.Find(signature.access_key);
-  if (credential == nullptr) return unrecognized;
+  if (credential == nullptr || HasSessionToken(request, signature)) return unrecognized;
   std::string expected =
       ComputeSignature(request, credential->secret, signature.date, signature.region, signature.service,
                        signature.timestamp, signature.signed_headers, signature.in_query);

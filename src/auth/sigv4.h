@@ -29,6 +29,7 @@ struct SignedRequest {
   std::string_view body;
 
   std::string_view Header(std::string_view lower_case_name) const;
+  bool Has(std::string_view lower_case_name) const;
 };
 
 // The parts of a signature, wherever it stood.
@@ -43,7 +44,7 @@ struct Signature {
   std::string signed_headers;   // "host;x-amz-date"
   std::string signature;        // hex
   std::string timestamp;        // YYYYMMDDTHHMMSSZ
-  int64_t expires_seconds = 0;  // presigned only
+  int64_t expires_seconds = 0;  // presigned only; 0: it does not say
 };
 
 // Checks that a request carries a signature with all its parts. This much is asked even where any credentials
@@ -66,15 +67,17 @@ class Credentials {
   void Add(std::string access_key, Credential credential);
   // Null when there is no such key.
   const Credential* Find(std::string_view access_key) const;
-  size_t size() const { return keys_.size(); }
+  // By access key.
+  const std::map<std::string, Credential, std::less<>>& all() const { return keys_; }
 
  private:
   std::map<std::string, Credential, std::less<>> keys_;
 };
 
-// Verifies the signature and its age. Returns the principal.
+// Verifies the signature, its age, and that it is for `region` and covers all headers that say what is asked.
+// Returns the principal.
 Result<std::string> Verify(const SignedRequest& request, const Credentials& credentials,
-                           const base::Clock& clock);
+                           std::string_view region, const base::Clock& clock);
 
 // A time as signatures have it: YYYYMMDDTHHMMSSZ.
 std::string FormatTimestamp(int64_t seconds);

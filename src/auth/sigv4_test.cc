@@ -18,9 +18,11 @@ struct Request {
   std::string_view body = "";
   std::string_view path = "/";
   std::vector<HeaderView> headers = {};
+  bool dated = true;  // by a header
 
   SignedRequest View() {
-    headers = {{"Host", "example.amazonaws.com"}, {"X-Amz-Date", kTimestamp}};
+    headers = {{"Host", "example.amazonaws.com"}};
+    if (dated) headers.push_back({"X-Amz-Date", kTimestamp});
     headers.insert(headers.end(), extra.begin(), extra.end());
     return {method, path, query, headers.data(), headers.size(), body};
   }
@@ -41,7 +43,7 @@ Credentials Known() {
 
 // Who signed, or why nobody did.
 std::string Verified(const SignedRequest& request, int64_t now_millis = kSignedAtMillis) {
-  Result<std::string> principal = Verify(request, Known(), base::ManualClock(now_millis));
+  Result<std::string> principal = Verify(request, Known(), "us-east-1", base::ManualClock(now_millis));
   return principal ? *principal : principal.error().ToString();
 }
 
@@ -137,11 +139,36 @@ TEST(SigV4, AScopeForSomethingElseIsRefused) {
     request.extra.push_back({"Authorization", authorization});
     return Verified(request.View());
   };
-  EXPECT_EQ(with("anywhere", "dynamodb", "host;x-amz-date"), "alice");
+  EXPECT_EQ(with("us-east-1", "dynamodb", "host;x-amz-date"), "alice");
+  EXPECT_EQ(with("eu-west-1", "dynamodb", "host;x-amz-date"),
+            "InvalidSignatureException: Credential should be scoped to a valid region, not 'eu-west-1'. ");
   EXPECT_EQ(with("us-east-1", "s3", "host;x-amz-date"),
             "InvalidSignatureException: Credential should be scoped to correct service: 'dynamodb'. ");
   EXPECT_EQ(with("us-east-1", "dynamodb", "x-amz-date"),
             "InvalidSignatureException: 'Host' must be a 'SignedHeader' in the AWS Authorization.");
+}
+
+// Under a signature that leaves them out, the operation could be another one, or the date a later one.
+TEST(SigV4, HeadersThatSayWhatIsAskedMustBeSigned) {
+  auto with = [](std::vector<HeaderView> extra, std::string_view signed_headers) {
+    Request request{.extra = std::move(extra)};
+    std::string authorization =
+        Sign(request.View(), kAccessKey, kSecret, "us-east-1", "dynamodb", kTimestamp, signed_headers);
+    request.extra.push_back({"Authorization", authorization});
+    return Verified(request.View());
+  };
+  const HeaderView target = {"x-amz-target", "DynamoDB_20120810.ListTables"};
+  EXPECT_EQ(with({target}, "host;x-amz-date;x-amz-target"), "alice");
+  EXPECT_EQ(with({target}, "host;x-amz-date"),
+            "InvalidSignatureException: 'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.");
+  EXPECT_EQ(with({}, "host"),
+            "InvalidSignatureException: 'X-Amz-Date' must be a 'SignedHeader' in the AWS Authorization.");
+  const HeaderView token = {"X-Amz-Security-Token", "garbage"};
+  EXPECT_EQ(with({token}, "host;x-amz-date"),
+            "InvalidSignatureException: 'X-Amz-Security-Token' must be a 'SignedHeader' in the AWS "
+            "Authorization.");
+  EXPECT_EQ(with({token}, "host;x-amz-date;x-amz-security-token"),
+            "UnrecognizedClientException: The security token included in the request is invalid.");
 }
 
 TEST(SigV4, PartsThatAreMissingAreNamed) {
@@ -171,7 +198,7 @@ constexpr std::string_view kPresigned =
     "7acf116eca34dc40aa29b2257512753108dfdadf5cc09048afca96429474458b";
 
 TEST(SigV4, APresignedQueryIsUnderstoodUntilItExpires) {
-  Request request{.query = kPresigned};
+  Request request{.query = kPresigned, .dated = false};
   EXPECT_EQ(Verified(request.View()), "alice");
   EXPECT_EQ(Verified(request.View(), kSignedAtMillis + 3600'000), "alice");
   EXPECT_TRUE(Verified(request.View(), kSignedAtMillis + 3601'000)
@@ -181,23 +208,33 @@ TEST(SigV4, APresignedQueryIsUnderstoodUntilItExpires) {
   request.query = longer;
   EXPECT_TRUE(Verified(request.View()).starts_with("UnrecognizedClientException: The request signature"));
   request.query = kPresigned;
+  request.extra = {{"X-Amz-Target", "DynamoDB_20120810.DeleteTable"}};
+  EXPECT_EQ(Verified(request.View()),
+            "InvalidSignatureException: 'X-Amz-Target' must be a 'SignedHeader' in the AWS Authorization.");
   request.extra = {{"Authorization", "AWS4-HMAC-SHA256 x"}};
   EXPECT_TRUE(Verified(request.View()).starts_with("InvalidSignatureException: Found both"));
+  request.extra.clear();
+  std::string with_token = std::string(kPresigned) + "&X-Amz-Security-Token=garbage";
+  request.query = with_token;
+  EXPECT_EQ(Verified(request.View()),
+            "UnrecognizedClientException: The security token included in the request is invalid.");
 }
 
-// A lifetime beyond a week is cut to it, and one that does not fit an integer does not wrap around.
-TEST(SigV4, APresignedQueryLivesAWeekAtMost) {
-  constexpr int64_t kWeekMillis = int64_t{7} * 24 * 3600 * 1000;
-  for (std::string_view lifetime : {"604801", "9223372036854775807", "99999999999999999999999"}) {
+TEST(SigV4, APresignedQueryLivesASecondAtLeastAndAWeekAtMost) {
+  auto with = [](std::string_view lifetime, int64_t after_seconds) {
     std::string query(kPresigned);
     query.replace(query.find("3600&"), 4, lifetime);
-    Request request{.query = query};
-    EXPECT_TRUE(Verified(request.View(), kSignedAtMillis + kWeekMillis)
-                    .starts_with("UnrecognizedClientException: The request signature"))
-        << "of age, but not what was signed";
-    EXPECT_TRUE(Verified(request.View(), kSignedAtMillis + kWeekMillis + 1000)
-                    .starts_with("InvalidSignatureException: Signature expired"));
+    Request request{.query = query, .dated = false};
+    return Verified(request.View(), kSignedAtMillis + after_seconds * 1000);
+  };
+  for (std::string_view lifetime :
+       {"0", "-1", "604801", "9223372036854775807", "99999999999999999999999", "1h", "x"}) {
+    EXPECT_TRUE(with(lifetime, 0).starts_with("InvalidSignatureException: X-Amz-Expires must be a number"))
+        << lifetime;
   }
+  EXPECT_TRUE(with("604800", 604800).starts_with("UnrecognizedClientException: The request signature"))
+      << "of age, but not what was signed";
+  EXPECT_TRUE(with("604800", 604801).starts_with("InvalidSignatureException: Signature expired"));
 }
 
 TEST(Credentials, AreReadFromTheirFileOrRefused) {
@@ -218,6 +255,10 @@ TEST(Credentials, AreReadFromTheirFileOrRefused) {
   EXPECT_TRUE(parse(R"({"accessKeys":{"A":1}})").starts_with("file: access key A has no \"secret\""));
   EXPECT_TRUE(parse(R"({"accessKeys":{"A":{"secret":"s","principle":"p"}}})")
                   .starts_with("file: access key A has an unknown \"principle\""));
+  EXPECT_EQ(parse(R"({"accessKeys":{"A":{"secret":"s"},"A":{"secret":"t"}}})"),
+            "file: accessKeys.A: stands there twice");
+  EXPECT_EQ(parse(R"({"accessKeys":{"A":{"secret":"s","principal":"p","principal":"q"}}})"),
+            "file: access key A.principal: stands there twice");
   for (const char* principal : {"42", "null", "\"\"", "[\"p\"]"}) {
     EXPECT_TRUE(parse(R"({"accessKeys":{"A":{"secret":"s","principal":)" + std::string(principal) + "}}}")
                     .starts_with("file: access key A has a \"principal\" that is no text"))

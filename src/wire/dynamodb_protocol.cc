@@ -238,7 +238,8 @@ Result<const auth::Principal*> DynamoDbProtocol::Authenticate(const HttpRequest&
     return nobody;
   }
   // Signers go by the time of day, whatever clock the store is given.
-  HF_TRY(std::string name, auth::Verify(signed_request, *options_.credentials, base::SystemClock()));
+  HF_TRY(std::string name,
+         auth::Verify(signed_request, *options_.credentials, engine_->options().region, base::SystemClock()));
   return options_.permissions == nullptr ? nobody : options_.permissions->Named(name);
 }
 

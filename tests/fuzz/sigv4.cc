@@ -18,14 +18,14 @@ FUZZ(bytes) {
     HF_ASSERT(auth::CheckSignatureShape(request));
     HF_ASSERT(!signature->signature.empty());
   }
-  HF_ASSERT(!auth::Verify(request, credentials, clock));
+  HF_ASSERT(!auth::Verify(request, credentials, "us-east-1", clock));
 
   auth::HeaderView own[] = {{"Host", "localhost"}, {"X-Amz-Date", "20150830T123600Z"}, {"Authorization", {}}};
   auth::SignedRequest signed_request{"POST", "/", query, own, 3, bytes};
   std::string header =
-      auth::Sign(signed_request, "AKID", "secret", "r", "dynamodb", own[1].value, "host;x-amz-date");
+      auth::Sign(signed_request, "AKID", "secret", "us-east-1", "dynamodb", own[1].value, "host;x-amz-date");
   own[2].value = header;
   if (query.find("X-Amz-Algorithm") == std::string_view::npos) {
-    HF_ASSERT(auth::Verify(signed_request, credentials, clock).value() == "alice");
+    HF_ASSERT(auth::Verify(signed_request, credentials, "us-east-1", clock).value() == "alice");
   }
 }
