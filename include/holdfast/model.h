@@ -59,6 +59,8 @@ struct Caller {
   std::string role;
   // Who it is: a person or a program, for records of who did what.
   std::string subject;
+  // What else tells callers apart, as the issuer and the tenant of a token: they share no idempotency keys.
+  std::string realm = {};
 
   static Caller Tenant(std::string name) { return {std::move(name), false, {}, {}}; }
 };
@@ -90,7 +92,8 @@ class HOLDFAST_EXPORT Record {
 struct Written {
   Record record;
   std::vector<ModelWarning> warnings;
-  bool created = false;  // nothing was there before
+  bool created = false;   // nothing was there before
+  bool replayed = false;  // what the same idempotency key got before
 };
 
 // What a change expects of the item it changes.

@@ -16,6 +16,14 @@ std::string Digest(std::string_view text) {
   return auth::Hex(auth::HmacSha256(kIdempotencyTable, text));
 }
 
+// One caller's keys are not another's, nor their own in another role: who replays may do what they replay.
+std::string OwnerOf(const Caller& caller) {
+  std::string owner = caller.administrator ? "a" : "c";
+  for (const std::string* part : {&caller.realm, &caller.subject, &caller.tenant, &caller.role})
+    owner.append(std::to_string(part->size())).append(":").append(*part);
+  return owner;
+}
+
 }  // namespace
 
 const Table& IdempotencyTable() {
@@ -36,9 +44,7 @@ Result<IdempotencyRecord> IdempotencyRecord::Make(const std::string& model, cons
   if (key.size() > kKeyBytesMax)
     return RefuseField("Idempotency-Key", "is longer than " + std::to_string(kKeyBytesMax) + " bytes");
   IdempotencyRecord record;
-  // One caller's keys are not another's.
-  const std::string& owner = caller.subject.empty() ? caller.tenant : caller.subject;
-  record.key_ = model + "#" + Digest(owner) + "#" + key;
+  record.key_ = model + "#" + Digest(OwnerOf(caller)) + "#" + key;
   std::string what(command);
   what.push_back('\n');
   what.append(input.flat());

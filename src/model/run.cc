@@ -417,15 +417,18 @@ Error AtEntry(const Error& error, size_t index) {
 
 }  // namespace
 
+Status Runtime::MayEnter(const Caller& caller, const Entry& entry) const {
+  HF_TRY(const Entity* entity, EntityNamed(entry.entity));
+  if (entry.kind == Entry::Kind::kCheck) return MayRead(caller, *entity);
+  return MayWrite(caller, *entity, /*changes=*/entry.kind != Entry::Kind::kPut || entry.expected.version);
+}
+
 // Adds one entry to the transaction. What is stored now decides.
 Status Runtime::AddEntry(const Caller& caller, const Entry& entry, Transaction* transaction) {
   static const ParamValues kNoParams = [](std::string_view) { return std::nullopt; };
   constexpr size_t kConditionBytesMax = 1024;
   HF_TRY(const Entity* entity, EntityNamed(entry.entity));
-  bool writes = entry.kind != Entry::Kind::kCheck;
-  bool creates = entry.kind == Entry::Kind::kPut && !entry.expected.version;
-  HF_CHECK_OK(writes ? MayWrite(caller, *entity, !creates) : MayRead(caller, *entity));
-  if (creates) {
+  if (entry.kind == Entry::Kind::kPut && !entry.expected.version) {
     HF_TRY(Record record, transaction->Put(*entity, entry.fields, Origin::kCaller));
     return Ok{};
   }
@@ -472,12 +475,17 @@ Result<std::vector<Written>> Runtime::Transact(const Caller& caller, const std::
   if (entries.empty()) return RefuseField("entries", "is empty");
   if (entries.size() > limits::kTransactionActionsMax)
     return Refuse("TransactionTooLarge", "100 entries are the most");
+  for (size_t i = 0; i < entries.size(); ++i) {
+    Status may = MayEnter(caller, entries[i]);
+    if (!may) return AtEntry(may.error(), i);
+  }
   std::optional<IdempotencyRecord> record;
   auto answered = [&](const CommandAnswer& before) {
     std::vector<Written> written;
     for (size_t i = 0; i < entries.size(); ++i) {
       auto item = value::MapView(before.result).Find(std::to_string(i));
-      written.push_back({Record(model_->FindEntity(entries[i].entity), item ? ItemOf(*item) : Item()), {}});
+      Record then(model_->FindEntity(entries[i].entity), item ? ItemOf(*item) : Item());
+      written.push_back({std::move(then), {}, /*created=*/false, /*replayed=*/true});
     }
     return written;
   };

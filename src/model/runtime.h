@@ -140,6 +140,8 @@ class Runtime {
 
   // --- run.cc ---
 
+  // Whether the caller may do such a thing to that entity at all.
+  Status MayEnter(const Caller& caller, const Entry& entry) const;
   Status AddEntry(const Caller& caller, const Entry& entry, Transaction* transaction);
 
   // --- ask.cc ---

@@ -6,7 +6,8 @@
 namespace holdfast::wire {
 
 Result<Caller> CallerOf(const auth::Identity& identity, const model::Model& model) {
-  if (identity.role == "admin") return Caller{"", true, identity.role, identity.subject};
+  std::string realm = identity.issuer + "\n" + identity.tenant;
+  if (identity.role == "admin") return Caller{"", true, identity.role, identity.subject, std::move(realm)};
   const model::Role* role = model.FindRole(identity.role);
   if (role == nullptr && !model.roles.empty())
     return model::Refuse("Forbidden", "the role " + identity.role + " has no part in " + model.name);
@@ -14,7 +15,7 @@ Result<Caller> CallerOf(const auth::Identity& identity, const model::Model& mode
   // A caller without a tenant sees everybody's.
   if (own && identity.tenant.empty())
     return model::Refuse("Forbidden", "the token names no tenant, and its role acts within one");
-  return Caller{own ? identity.tenant : "", false, identity.role, identity.subject};
+  return Caller{own ? identity.tenant : "", false, identity.role, identity.subject, std::move(realm)};
 }
 
 }  // namespace holdfast::wire

@@ -166,6 +166,8 @@ Status RunTransaction(Call* call) {
   HF_TRY(std::vector<Written> written, call->application->Transact(call->caller, entries, options));
   std::string& body = call->response.body;
   std::vector<ModelWarning> warnings;
+  // All are, or none.
+  if (written[0].replayed) call->response.headers.append("Idempotency-Replayed: true\r\n");
   body.append("{\"items\":[");
   for (size_t i = 0; i < written.size(); ++i) {
     if (i > 0) body.push_back(',');

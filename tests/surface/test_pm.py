@@ -179,3 +179,18 @@ def test_x_08_idempotency(user):
     assert other.status == 422 and other["error"] == "IdempotencyMismatch"
     [event] = user.ask("pm", "PM-A-04", projectId=first["result"]["id"])
     assert event["eventType"] == "project_created"
+    entries = {"entries": [{"put": "Project", "item": PROJECT}]}
+    together = lambda: user.send("POST", "/v1/pm/transact", entries, {"Idempotency-Key": "together"})
+    first, again = together(), together()
+    assert first.status == again.status == 200 and first["items"] == again["items"]
+    assert "Idempotency-Replayed" not in first.headers and again.headers["Idempotency-Replayed"] == "true"
+
+
+# the same subject in another role, or of another tenant, has keys of its own.
+def test_x_08_a_key_is_one_callers_alone(surface):
+    first = surface.caller("x08", "user").run("pm", "project.create", PROJECT, key="mine")
+    assert first.status == 201, first
+    for other in (surface.caller("x08", "admin"), surface.caller("x08", "user", "--tenant", "elsewhere")):
+        answer = other.run("pm", "project.create", PROJECT, key="mine")
+        assert answer.status == 201 and answer["result"] != first["result"], answer
+        assert "Idempotency-Replayed" not in answer.headers
