@@ -46,9 +46,7 @@ void CheckPut(benchmark::State& state, const char* who) {
   request.table_name = "TripCortexAuditLog";
   request.item = {
       {"bookingId", who}, {"auditId", "01J00000000000000000000000"}, {"step", "search"}, {"event", "x"}};
-  PartitionKeys keys = [](const std::string&, std::string_view) {
-    return std::vector<std::string>{"bookingId"};
-  };
+  TableKeys keys = [](const std::string&, std::string_view) { return KeyNames{{"bookingId"}}; };
   AccessContext context{*(*permissions)->Named(who), keys};
   for (auto _ : state) {
     Status allowed = CheckAccess(context, request);

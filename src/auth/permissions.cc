@@ -47,6 +47,7 @@ class Permissions::Reader {
       HF_CHECK_OK(ForEachMember(*roles, where_ + ": roles", [&](auto name, element value) {
         return ReadList(value, where_ + ": roles." + std::string(name), &out_->roles_[std::string(name)]);
       }));
+    out_->lists_principals_ = principals.has_value();
     if (principals)
       HF_CHECK_OK(ForEachMember(*principals, where_ + ": principals", [&](auto name, element value) {
         return ReadPrincipal(std::string(name), value);
@@ -142,8 +143,22 @@ Result<std::unique_ptr<Permissions>> Permissions::Parse(std::string_view json, c
     return Misread(where, "is not JSON");
   std::unique_ptr<Permissions> permissions(new Permissions);
   permissions->place_ = std::move(place);
+  permissions->where_ = where;
   HF_CHECK_OK(Reader(where, permissions.get()).Read(document));
   return permissions;
+}
+
+Status Permissions::CheckKeys(const Credentials& credentials) const {
+  if (!lists_principals_) return Ok{};
+  for (const auto& [access_key, credential] : credentials.all()) {
+    if (Named(credential.principal) != nullptr) continue;
+    return Misread(where_ + ": principals",
+                   "does not list \"" + credential.principal + "\", to whom the access key " + access_key +
+                       " belongs. To let them do everything, write \"" + credential.principal +
+                       R"(": {"policies": [{"Statement": {"Effect": "Allow", "Action": "dynamodb:*", )" +
+                       R"("Resource": "*"}}]})");
+  }
+  return Ok{};
 }
 
 const Principal* Permissions::Named(std::string_view name) const {

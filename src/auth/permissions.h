@@ -8,7 +8,8 @@
 //   "123456789012"})); if (auto worker = permissions->Named("worker-1")) HF_CHECK_OK(worker->Check(…));
 //
 // A list of policies has names, or policies as they are. Who is listed here is held to the policies given to
-// them, be it none; who is not, to nothing. docs/access.md describes it.
+// them, be it none; a token of which neither the subject nor the role is, to nothing. Once there are
+// `principals`, they must list those of all access keys (CheckKeys). docs/access.md describes it.
 //
 // Thread-safe. Must outlive the principals that it gives.
 #pragma once
@@ -22,6 +23,7 @@
 
 #include "auth/identity.h"
 #include "auth/policy.h"
+#include "auth/sigv4.h"
 #include "base/mutex.h"
 #include "holdfast/result.h"
 
@@ -43,7 +45,12 @@ class Permissions {
                                                     ArnPlace place);
 
   // Nobody is held to anything.
-  bool empty() const { return roles_.empty() && principals_.empty(); }
+  bool empty() const { return roles_.empty() && !lists_principals_; }
+  // There are `principals`, be it none.
+  bool lists_principals() const { return lists_principals_; }
+  // Fails with what to write when an access key belongs to somebody who is not among the `principals`: held
+  // to nothing, a misspelt name would open every table.
+  Status CheckKeys(const Credentials& credentials) const;
 
   // The principal of an access key; null when it is held to nothing.
   const Principal* Named(std::string_view name) const;
@@ -67,6 +74,8 @@ class Permissions {
   PrincipalPtr Make(const Identity& bearer) const;
 
   ArnPlace place_;
+  std::string where_;
+  bool lists_principals_ = false;
   mutable DenialCounts counts_;
   std::map<std::string, std::vector<PolicyPtr>, std::less<>> roles_;
   std::map<std::string, Listed, std::less<>> principals_;

@@ -190,9 +190,9 @@ bool Principal::Applies(const Statement& statement, Request* request) {
   if (named == statement.other_resources) return false;
   if (statement.tests.empty()) return true;
   const Facts& facts = request->Gathered();
-  return facts.told && std::all_of(statement.tests.begin(), statement.tests.end(), [&](const Test& test) {
-           return Holds(test, facts[test.fact], statement.allows);
-         });
+  if (!facts.told && statement.allows) return false;
+  return std::all_of(statement.tests.begin(), statement.tests.end(),
+                     [&](const Test& test) { return Holds(test, facts[test.fact], statement.allows); });
 }
 
 const Principal::Statement* Principal::FirstOf(const std::vector<const Statement*>& statements,
@@ -216,13 +216,17 @@ Status Principal::Check(Action action, std::string_view resource, const FactSour
   Request request{resource, facts};
   bool denied = FirstOf(denying_[NumberOf(action)], &request) != nullptr;
   if (!denied && FirstOf(allowing_[NumberOf(action)], &request) != nullptr) return Ok{};
+  return Refuse(action, resource,
+                denied ? " with an explicit deny in an identity-based policy"
+                       : " because no identity-based policy allows the dynamodb:" +
+                             std::string(NameOf(action)) + " action");
+}
+
+Error Principal::Refuse(Action action, std::string_view resource, std::string_view why) const {
   if (counts_ != nullptr) counts_->denied[NumberOf(action)].fetch_add(1, std::memory_order_relaxed);
-  std::string name = "dynamodb:" + std::string(NameOf(action));
-  return Error(ErrorCode::kAccessDenied,
-               "User: " + info_.arn + " is not authorized to perform: " + name +
-                   " on resource: " + std::string(resource) +
-                   (denied ? " with an explicit deny in an identity-based policy"
-                           : " because no identity-based policy allows the " + name + " action"));
+  return Error(ErrorCode::kAccessDenied, "User: " + info_.arn + " is not authorized to perform: dynamodb:" +
+                                             std::string(NameOf(action)) +
+                                             " on resource: " + std::string(resource) + std::string(why));
 }
 
 }  // namespace holdfast::auth

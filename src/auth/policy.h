@@ -53,7 +53,8 @@ struct FactValues {
 
 struct Facts {
   std::array<FactValues, kFactCount> by_fact;
-  // False: the operation tells of no facts, and statements with conditions on them do not apply to it.
+  // False: the operation tells of no facts. What allows under conditions on them does not apply to it; what
+  // denies meets them absent.
   bool told = true;
 
   FactValues& operator[](Fact fact) { return by_fact[static_cast<size_t>(fact)]; }
@@ -169,6 +170,8 @@ class Principal {
   Decision Decide(Action action, std::string_view resource, const FactSource* facts) const;
   // The same as IAM words it: kAccessDenied.
   Status Check(Action action, std::string_view resource, const FactSource* facts) const;
+  // That refusal, counted. `why`: " because …".
+  Error Refuse(Action action, std::string_view resource, std::string_view why) const;
 
   const PrincipalInfo& info() const { return info_; }
 

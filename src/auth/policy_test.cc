@@ -60,6 +60,11 @@ Facts AllAttributes() {
   facts[Fact::kAttributes].all = true;
   return facts;
 }
+Facts Untold() {
+  Facts facts;
+  facts.told = false;
+  return facts;
+}
 Facts UnknownKey() {
   Facts facts;
   facts[Fact::kLeadingKeys].all = facts[Fact::kLeadingKeys].unknown = true;
@@ -211,6 +216,34 @@ std::vector<Case> Cases() {
       {"unknown, so perhaps not allowed",
        AllowIf(R"({"ForAnyValue:StringEquals":{"dynamodb:LeadingKeys":["alice"]}})"), "GetItem", "T", false,
        UnknownKey()},
+      // an operation that tells of no facts: what denies meets them absent, what allows does not apply
+      {"told nothing, no conditions", all, "SearchVectors", "T/index/i", true, Untold()},
+      {"told nothing, allowed under a condition", own_keys, "SearchVectors", "T/index/i", false, Untold()},
+      {"told nothing, allowed where there is no key", AllowIf(R"({"Null":{"dynamodb:LeadingKeys":"true"}})"),
+       "SearchVectors", "T/index/i", false, Untold()},
+      {"told nothing, denied where there is no key", DenyIf(R"({"Null":{"dynamodb:LeadingKeys":"true"}})"),
+       "SearchVectors", "T/index/i", false, Untold()},
+      {"told nothing, denied to all keys but one",
+       DenyIf(R"({"StringNotEquals":{"dynamodb:LeadingKeys":"ann"}})"), "SearchVectors", "T/index/i", false,
+       Untold()},
+      {"told nothing, denied for one key", DenyIf(R"({"StringEquals":{"dynamodb:LeadingKeys":"ann"}})"),
+       "SearchVectors", "T/index/i", true, Untold()},
+      // what other services' statements say
+      {"another service's statement, conditions and all",
+       all + "," +
+           Deny(R"("Action":"iam:PassRole","Resource":"arn:aws:iam::1:role/${aws:userid}","Condition":)"
+                R"({"StringEquals":{"iam:PassedToService":"dynamodb.amazonaws.com"}})"),
+       "PutItem", "T", true},
+      {"other services beside this one",
+       Allow(R"("Action":["s3:GetObject","dynamodb:Scan"],"Resource":["arn:aws:s3:::files/*",")" + tables +
+             R"(T"])"),
+       "Scan", "T", true},
+      {"other services' resources are none of ours",
+       Allow(R"("Action":["s3:GetObject","dynamodb:Scan"],"Resource":"arn:aws:s3:::*")"), "Scan", "T", false},
+      {"all but other services' resources", Allow(R"("Action":"*","NotResource":"arn:aws:s3:::files/*")"),
+       "Scan", "T", true},
+      {"all but other services' actions", Allow(R"("NotAction":["s3:*","iam:*"],"Resource":"*")"), "Scan",
+       "T", true},
       // the rest
       {"Select as wanted", AllowIf(R"({"StringEquals":{"dynamodb:Select":"COUNT"}})"), "Query", "T", true,
        With(Fact::kSelect, "COUNT")},
@@ -316,12 +349,33 @@ TEST(Policy, RefusesWhatItDoesNotUnderstandAndSaysWhere) {
            {Allow(R"("Action":"dynamodb:PutItems","Resource":"*")"),
             "there is no action \"dynamodb:PutItems\""},
            {Allow(R"("Action":"dynamodb:TransactWriteItems","Resource":"*")"), "there is no action"},
-           {Allow(R"("Action":"s3:GetObject","Resource":"*")"), "is no action of DynamoDB"},
+           {Allow(R"("Action":"PutItem","Resource":"*")"), "\"PutItem\" is no action"},
+           {Allow(R"("Action":"dyanmodb:PutItem","Resource":"*")"), "\"dyanmodb:PutItem\" is no action"},
+           {Allow(R"("Action":"DynamoBD:PutItem","Resource":"*")"), "is no action"},
+           {Allow(R"("Action":"dynamodbstreams:GetRecords","Resource":"*")"), "is no action"},
+           {Allow(R"("Action":"dynamo*:PutItem","Resource":"*")"), "is no action"},
+           {Allow(R"("Action":"s3:","Resource":"*")"), "is no action"},
            {Allow(R"("Action":[],"Resource":"*")"), "Statement[0].Action: has nothing in it"},
            {Allow(R"("Action":7,"Resource":"*")"),
             "Statement[0].Action: should be a text or a list of texts"},
            {Allow(R"("Action":["*",7],"Resource":"*")"), "Statement[0].Action: should hold texts alone"},
            {Allow(R"("Action":"*","Resource":"Log")"), "\"Log\" should be \"*\" or begin with \"arn:\""},
+           {Deny(R"("Action":"*","Resource":"arn:")"), "\"arn:\" can be nothing of DynamoDB's"},
+           {Deny(R"("Action":"*","Resource":"arn:aws:dynamodb:us-east-1:123456789012:tabel/Log")"),
+            "can be nothing of DynamoDB's"},
+           {Deny(R"("Action":"*","Resource":"arn:aws:dyanmodb:us-east-1:123456789012:table/Log")"),
+            "can be nothing of DynamoDB's"},
+           {Deny(R"("Action":"*","Resource":"arn:aws:dynamodb:us-east-1:table/Log")"), "can be nothing"},
+           {Deny(R"("Action":"*","Resource":"arn:aws:dynamodb:::table/Log")"), "can be nothing"},
+           {Deny(R"("Action":"*","Resource":"arn:aws:dynamodb:*:*:table/")"), "can be nothing"},
+           {Deny(R"("Action":"*","Resource":"arn:aws:dynamodb:*:*:tabel/*")"), "can be nothing"},
+           {Deny(R"("Action":"*","NotResource":"arn:aws:dynamodb:*:*:tebl*")"),
+            "NotResource: \"arn:aws:dynamodb:*:*:tebl*\" can be nothing"},
+           {Deny(R"("Action":"dynamodb:*","Resource":"arn:aws:s3:::files/*")"), "can be nothing"},
+           {AllowIf(R"({"StringEquals":{}})"), "Condition.StringEquals: has nothing in it"},
+           {AllowIf(R"({"StringEquals":{"dynamodb:LeadingKeys":"${aws:PrincipalTag/team, 'Log'}"}})"),
+            "default values are not known here"},
+           {AllowIf(R"({"StringEquals":{"aws:PrincipalTag/a,b":"c"}})"), "is no condition key"},
            {AllowIf(R"({"IpAddress":{"aws:SourceIp":"::1"}})"), "Condition.IpAddress: is no operator"},
            {AllowIf(R"({"ForSomeValues:StringEquals":{}})"),
             "Condition.ForSomeValues:StringEquals: is no operator"},
@@ -379,6 +433,36 @@ TEST(Permissions, RefusesFilesItDoesNotUnderstandAndSaysWhere) {
     ASSERT_FALSE(permissions) << bad.json;
     EXPECT_TRUE(permissions.error().message().starts_with(bad.message)) << permissions.error().message();
   }
+}
+
+TEST(Policy, TakesEveryResourceThatAnArnHereCanBe) {
+  for (const char* resource :
+       {"*", "arn:*", "arn:aws:dynamodb:*", "arn:aws:dynamodb:*:*:*", "arn:*:dynamodb:*:*:table/T",
+        "arn:aws-cn:dynamodb:cn-north-1:1:table/T", "arn:aws:dynamo*:table/T", "arn:aws:dynamodb:?:*:tab*",
+        "arn:aws:dynamodb:us-east-1:${aws:PrincipalTag/account}:table/${aws:username}",
+        "arn:aws:dynamodb:us-east-1:123456789012:table/T/index/*", "arn:aws:dynamodb::1:global-table/G"}) {
+    auto parsed = Parse(Allow(R"("Action":"dynamodb:*","Resource":")" + std::string(resource) + "\""));
+    EXPECT_TRUE(parsed.has_value()) << parsed.error().message();
+  }
+}
+
+TEST(Permissions, OnceThereArePrincipalsEveryAccessKeyBelongsToOne) {
+  auto check = [](std::string_view file) {
+    auto permissions = Permissions::Parse(file, "keys.json", {});
+    auto keys = Credentials::Parse(
+        R"({"accessKeys":{"A":{"secret":"s","principal":"ann"},"B":{"secret":"t","principal":"operator"}}})",
+        "keys.json");
+    Status checked = (*permissions)->CheckKeys(*keys);
+    return checked ? std::string("ok") : checked.error().message();
+  };
+  EXPECT_EQ(check("{}"), "ok");
+  EXPECT_EQ(check(R"({"roles":{"r":[]}})"), "ok") << "roles are of tokens";
+  EXPECT_EQ(check(R"({"principals":{"ann":{},"operator":{}}})"), "ok");
+  EXPECT_EQ(check(R"({"principals":{"ann":{},"oprator":{}}})"),
+            "keys.json: principals: does not list \"operator\", to whom the access key B belongs. To let "
+            "them do everything, write \"operator\": {\"policies\": [{\"Statement\": {\"Effect\": "
+            "\"Allow\", \"Action\": \"dynamodb:*\", \"Resource\": \"*\"}}]}");
+  EXPECT_NE(check(R"({"principals":{}})"), "ok");
 }
 
 TEST(Permissions, HoldsThoseWhoAreListed) {

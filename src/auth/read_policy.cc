@@ -1,7 +1,9 @@
 #include "auth/read_policy.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <utility>
 
 namespace holdfast::auth {
 namespace {
@@ -22,14 +24,24 @@ std::string Quoted(std::string_view text) {
   return "\"" + std::string(text) + "\"";
 }
 
+// What a tag may be called, as AWS has it.
+bool IsTagName(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return plain || static_cast<unsigned char>(c) >= 0x80 ||
+           std::string_view(" _.:/=+-@").find(c) != std::string_view::npos;
+  });
+}
+
 // The one spelling of what is known of a principal; empty when it is nothing of the kind.
 std::string OwnKey(std::string_view name) {
   for (std::string_view known : {"aws:username", "aws:PrincipalArn"}) {
     if (SameIgnoringCase(name, known)) return std::string(known);
   }
-  if (name.size() > kTagPrefix.size() && SameIgnoringCase(name.substr(0, kTagPrefix.size()), kTagPrefix))
-    return std::string(kTagPrefix).append(name.substr(kTagPrefix.size()));
-  return {};
+  bool tag = name.size() > kTagPrefix.size() &&
+             SameIgnoringCase(name.substr(0, kTagPrefix.size()), kTagPrefix) &&
+             IsTagName(name.substr(kTagPrefix.size()));
+  return tag ? std::string(kTagPrefix).append(name.substr(kTagPrefix.size())) : std::string();
 }
 
 std::optional<Fact> FactNamed(std::string_view name) {
@@ -45,6 +57,75 @@ std::optional<Fact> FactNamed(std::string_view name) {
     if (SameIgnoringCase(name, known)) return fact;
   }
   return std::nullopt;
+}
+
+// Within so few letters of "dynamodb" that nothing else can be meant.
+bool IsNearlyOurs(std::string_view service) {
+  constexpr std::string_view kOurs = "dynamodb";
+  constexpr size_t kNear = 2;
+  if (service.starts_with("dynamo")) return true;
+  if (service.size() + kNear < kOurs.size() || service.size() > kOurs.size() + kNear) return false;
+  std::vector<size_t> row(kOurs.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (char c : service) {
+    size_t diagonal = std::exchange(row[0], row[0] + 1);
+    for (size_t i = 0; i < kOurs.size(); ++i) {
+      size_t changed = diagonal + (c == kOurs[i] ? 0 : 1);
+      diagonal = row[i + 1];
+      row[i + 1] = std::min({changed, row[i] + 1, row[i + 1] + 1});
+    }
+  }
+  return row.back() <= kNear;
+}
+
+// The service that an ARN names, as far as it stands there.
+std::string_view ServiceOf(std::string_view arn) {
+  for (int colons = 0; colons < 2; ++colons) {
+    size_t colon = arn.find(':');
+    if (colon == std::string_view::npos) return {};
+    arn.remove_prefix(colon + 1);
+  }
+  return arn.substr(0, arn.find(':'));
+}
+
+// Whether a part of an ARN can begin with `text`, as far as its first wildcard tells.
+bool CanBegin(std::string_view part, std::string_view text) {
+  size_t wild = part.find_first_of("*?");
+  std::string_view head = part.substr(0, wild);
+  return head.starts_with(text) || (wild != std::string_view::npos && text.starts_with(head));
+}
+
+// Whether a resource of a policy can be the ARN of something that this service has: of a table or what
+// belongs to one, or of a global table, which are nowhere here.
+bool CanBeOurs(const PolicyText& resource) {
+  using Kind = PolicyText::Part::Kind;
+  std::vector<std::string> parts(1);
+  for (const PolicyText::Part& part : resource.parts) {
+    const std::string text = part.kind == Kind::kLiteral ? part.text : part.kind == Kind::kOne ? "?" : "*";
+    for (char c : text) {
+      if (c == ':' && parts.size() < 6)
+        parts.emplace_back();
+      else
+        parts.back().push_back(c);
+    }
+  }
+  auto can_be = [&](size_t i) {
+    const std::string& part = parts[i];
+    switch (i) {
+      case 0: return part == "arn";
+      case 1: return CanBegin(part, "aws");
+      case 2: return CanBegin(part, "dynamodb") && (part.size() <= 8 || part.find('*') != std::string::npos);
+      case 3: return !part.empty() || parts.back().starts_with("global-table/");
+      case 4: return !part.empty();
+      default: return (CanBegin(part, "table/") && part != "table/") || CanBegin(part, "global-table/");
+    }
+  };
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (!can_be(i)) return false;
+    // With fewer colons than an ARN has, a run stands for some of them, and what comes after may be anything.
+    if (parts.size() < 6 && parts[i].find('*') != std::string::npos) return true;
+  }
+  return parts.size() == 6;
 }
 
 // A text whose wildcards are taken apart, or taken literally.
@@ -97,7 +178,8 @@ class PolicyReader {
   Result<PolicyStatement> ReadStatement(element given, const std::string& place) const {
     PolicyStatement statement;
     statement.place = place;
-    bool effect = false, actions = false, resources = false;
+    bool effect = false, actions = false, others = false;
+    std::optional<element> resources, condition;
     HF_CHECK_OK(ForEachMember(given, place, [&](std::string_view name, element value) -> Status {
       std::string at = place + "." + std::string(name);
       if (name == "Sid") {
@@ -117,35 +199,56 @@ class PolicyReader {
       if (name == "Action" || name == "NotAction") {
         if (actions) return Misread(at, "stands beside another of Action and NotAction");
         actions = true;
-        HF_TRY(statement.actions, ReadActions(value, at));
-        if (name == "NotAction") statement.actions.flip();
+        HF_TRY(statement.actions, ReadActions(value, at, &others));
+        if (name == "NotAction") {
+          statement.actions.flip();
+          others = true;
+        }
         return Ok{};
       }
       if (name == "Resource" || name == "NotResource") {
         if (resources) return Misread(at, "stands beside another of Resource and NotResource");
-        resources = true;
+        resources = value;
         statement.other_resources = name == "NotResource";
-        return ReadResources(value, at, &statement.resources);
+        return Ok{};
       }
-      if (name == "Condition") return ReadCondition(value, at, &statement.tests);
+      if (name == "Condition") {
+        condition = value;
+        return Ok{};
+      }
       return Misread(at, "is no element of a statement of an identity policy");
     }));
     if (!effect) return Misread(place, "has no \"Effect\"");
     if (!actions) return Misread(place, "has neither \"Action\" nor \"NotAction\"");
     if (!resources) return Misread(place, "has neither \"Resource\" nor \"NotResource\"");
+    // Of other services' actions alone: it has their resources and condition keys, and never matters here.
+    if (statement.actions.none()) return statement;
+    std::string at = place + (statement.other_resources ? ".NotResource" : ".Resource");
+    HF_CHECK_OK(ReadResources(*resources, at, others, &statement.resources));
+    if (condition) HF_CHECK_OK(ReadCondition(*condition, place + ".Condition", &statement.tests));
     return statement;
   }
 
-  static Result<std::bitset<kActionCount>> ReadActions(element given, const std::string& place) {
+  // Sets `*others` where actions of other services are among them.
+  static Result<std::bitset<kActionCount>> ReadActions(element given, const std::string& place,
+                                                       bool* others) {
     std::bitset<kActionCount> actions;
     HF_CHECK_OK(ForEachText(given, place, [&](std::string_view text) -> Status {
       constexpr std::string_view kService = "dynamodb:";
       if (text == "*") {
         actions.set();
+        *others = true;
         return Ok{};
       }
-      if (!SameIgnoringCase(text.substr(0, kService.size()), kService))
-        return Misread(place, Quoted(text) + " is no action of DynamoDB: they begin with \"dynamodb:\"");
+      if (!SameIgnoringCase(text.substr(0, kService.size()), kService)) {
+        std::string service(text.substr(0, text.find(':')));
+        for (char& c : service) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+        bool wild = service.find_first_of("*?") != std::string::npos;
+        if (wild || service.empty() || service.size() + 1 >= text.size() || IsNearlyOurs(service))
+          return Misread(place, Quoted(text) + " is no action: those of DynamoDB begin with \"dynamodb:\"");
+        *others = true;
+        return Ok{};
+      }
       Glob glob;
       for (char c : text.substr(kService.size())) {
         if (c == '*')
@@ -168,11 +271,21 @@ class PolicyReader {
     return actions;
   }
 
-  Status ReadResources(element given, const std::string& place, std::vector<PolicyText>* resources) const {
+  // With `others`, ARNs of other services may stand there as well; they are left out.
+  Status ReadResources(element given, const std::string& place, bool others,
+                       std::vector<PolicyText>* resources) const {
     return ForEachText(given, place, [&](std::string_view text) -> Status {
       if (text != "*" && !text.starts_with("arn:"))
         return Misread(place, Quoted(text) + " should be \"*\" or begin with \"arn:\"");
+      std::string_view service = ServiceOf(text);
+      bool theirs = others && !service.empty() && !IsNearlyOurs(service) &&
+                    service.find_first_of("*?$") == std::string_view::npos;
+      if (theirs) return Ok{};
       HF_TRY(PolicyText resource, ReadText(text, Wildcards::kMeant, place));
+      if (text != "*" && !CanBeOurs(resource)) {
+        return Misread(
+            place, Quoted(text) + " can be nothing of DynamoDB's: arn:aws:dynamodb:REGION:ACCOUNT:table/…");
+      }
       resources->push_back(std::move(resource));
       return Ok{};
     });
@@ -183,7 +296,9 @@ class PolicyReader {
       std::string at = place + "." + std::string(name);
       PolicyTest with;
       if (!ReadOperator(name, &with)) return Misread(at, "is no operator that is known here");
-      return ForEachMember(keys, at, [&](std::string_view key, element values) -> Status {
+      bool any = false;
+      HF_CHECK_OK(ForEachMember(keys, at, [&](std::string_view key, element values) -> Status {
+        any = true;
         PolicyTest test = with;
         std::string where = at + "." + std::string(key);
         test.fact = FactNamed(key);
@@ -192,7 +307,8 @@ class PolicyReader {
         HF_CHECK_OK(ReadValues(values, where, &test));
         tests->push_back(std::move(test));
         return Ok{};
-      });
+      }));
+      return any ? OkStatus() : Status(Misread(at, "has nothing in it"));
     });
   }
 
@@ -274,6 +390,8 @@ class PolicyReader {
           literal(name[0]);
         } else {
           std::string known = OwnKey(name);
+          if (known.empty() && name.find(',') != std::string_view::npos)
+            return Misread(place, "\"${" + std::string(name) + "}\": default values are not known here");
           if (known.empty()) return Misread(place, "there is no variable \"${" + std::string(name) + "}\"");
           read.parts.push_back({Kind::kVariable, std::move(known)});
         }

@@ -92,16 +92,20 @@ struct Data {
 };
 
 // As the models say, for tables elsewhere.
-store::PartitionKeys KeysOf(const std::vector<ModelPtr>& models) {
+store::TableKeys KeysOf(const std::vector<ModelPtr>& models) {
   return [models](const std::string& name, std::string_view index) {
-    std::vector<std::string> keys;
+    store::KeyNames keys;
     for (const ModelPtr& model : models) {
       const model::Table* table = model->TableNamed(name);
       if (table == nullptr) continue;
       const model::Index* found = index.empty() ? nullptr : table->FindIndex(index);
-      if (index.empty()) keys = {table->key[0].name};
+      if (index.empty()) {
+        keys = {{table->key[0].name}};
+        if (table->key.size() > 1) keys.sort.push_back(table->key[1].name);
+      }
       if (found == nullptr) continue;
-      for (const model::KeyAttribute& attribute : found->hash) keys.push_back(attribute.name);
+      for (const model::KeyAttribute& attribute : found->hash) keys.partition.push_back(attribute.name);
+      for (const model::KeyAttribute& attribute : found->range) keys.sort.push_back(attribute.name);
       break;
     }
     return keys;
@@ -112,7 +116,7 @@ store::PartitionKeys KeysOf(const std::vector<ModelPtr>& models) {
 Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& models,
                       const base::Clock* clock, const base::Log& log) {
   Data data;
-  auto guard = [&](store::PartitionKeys keys) {
+  auto guard = [&](store::TableKeys keys) {
     data.guarded =
         store::GuardedStore(data.store.get(), std::move(keys), std::string(model::kIdempotencyTable));
   };
@@ -211,13 +215,19 @@ struct RestParts {
   engine::Engine* engine = nullptr;
 };
 
-// What concerns the whole store needs of every table what `Request` needs of one.
+// What concerns the whole store needs of every table what `Request` needs of one; where there are none, or
+// they are elsewhere (a null `engine`), of table/*.
 template <class Request>
 Status CheckAllTables(engine::Engine* engine) {
   const auth::Principal* held = store::ActingFor::Current();
   if (held == nullptr) return Ok{};
-  store::PartitionKeys keys = store::KeysOf(engine);
-  for (const engine::TablePtr& table : engine->catalog().All()) {
+  std::vector<std::string> names;
+  if (engine != nullptr) {
+    for (const engine::TablePtr& table : engine->catalog().All()) names.push_back(table->schema()->name);
+  }
+  if (names.empty()) names.emplace_back("*");
+  store::TableKeys keys = store::KeysOf(engine);
+  for (const std::string& name : names) {
     Request request;
     request.table_name = table->schema()->name;
     if (store::CheckAccess({.principal = *held, .partition_keys = keys}, request)) continue;
@@ -236,8 +246,8 @@ wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<Mod
       HF_CHECK_OK(CheckAllTables<CreateBackupRequest>(engine));
       return engine->BackUp(directory);
     };
-    options.check_alarms = [engine] { return CheckAllTables<DescribeTableRequest>(engine); };
   }
+  options.check_alarms = [engine = parts.engine] { return CheckAllTables<DescribeTableRequest>(engine); };
   options.principal_of = [permissions = parts.permissions](const auth::Identity& bearer) {
     return permissions->Of(bearer);
   };
@@ -293,9 +303,6 @@ int Serve(const ServeConfig& given) {
     if (!credentials) return Fail(credentials.error());
     config.protocol.credentials = *std::move(credentials);
   }
-  auto permissions = LoadPermissions(config);
-  if (!permissions) return Fail(permissions.error());
-  config.protocol.permissions = permissions->get();
   if (config.insecure) config.protocol.hosts.emplace_back("*");
   config.protocol.cors = config.protocol.cors || config.dev;
   config.protocol.body_bytes_max = config.http.body_bytes_max;
@@ -309,6 +316,9 @@ int Serve(const ServeConfig& given) {
   std::signal(SIGPIPE, SIG_IGN);
 
   base::Log log(LevelNamed(config.log_level));
+  auto permissions = LoadPermissions(config, log);
+  if (!permissions) return Fail(permissions.error());
+  config.protocol.permissions = permissions->get();
   auto models = LoadServedModels(config.models, log);
   if (!models) return Fail(models.error());
   base::AdjustableClock dev_clock;

@@ -294,7 +294,6 @@ Status Runtime::WriteNew(const Entity& entity, const Item& item) {
     put.table_name = entity.table->name;
     put.item = item;
     RequireAbsent(*entity.table, &put);
-    put.return_values_on_condition_check_failure = kOldItem;
     auto done = store_->Run(put);
     if (done) return Ok{};
     if (done.error().code() != ErrorCode::kConditionalCheckFailed) return FromStore(done.error());

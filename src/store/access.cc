@@ -104,12 +104,15 @@ class Gathering {
       AllAttributes();
     }
   }
+  // It returns the old item as ReturnValues would.
   void OnFailure(std::optional<ReturnValuesOnConditionCheckFailure> values) {
-    if (values == ReturnValuesOnConditionCheckFailure::kAllOld) AllAttributes();
+    if (values != ReturnValuesOnConditionCheckFailure::kAllOld) return;
+    facts_[Fact::kReturnValues].values.emplace_back(NameOf(ReturnValue::kAllOld));
+    AllAttributes();
   }
   void Returns(std::optional<ReturnValue> values) {
     if (!values) return;
-    facts_[Fact::kReturnValues].values = {std::string(NameOf(*values))};
+    facts_[Fact::kReturnValues].values.emplace_back(NameOf(*values));
     if (*values == ReturnValue::kAllOld || *values == ReturnValue::kAllNew) AllAttributes();
   }
   void Capacity(std::optional<ReturnConsumedCapacity> capacity) {
@@ -125,9 +128,9 @@ class Gathering {
   void KeyCondition(const QueryRequest& request) {
     Condition(request.key_condition_expression, request.expression_attribute_names);
     Names(request.key_conditions);
-    std::vector<std::string> keys = context_.partition_keys(table_, index_);
-    if (keys.empty()) return AnyKey();
-    for (const std::string& key : keys) {
+    KeyNames keys = context_.keys(table_, index_);
+    if (keys.partition.empty()) return AnyKey();
+    for (const std::string& key : keys.partition) {
       std::optional<std::string> value =
           request.key_condition_expression ? FixedByExpression(request, key) : FixedByLegacy(request, key);
       if (!value) return AnyKey();
@@ -135,11 +138,25 @@ class Gathering {
     }
   }
 
+  // Where a page ends is told by the keys of the table and of the index, and may be asked by them.
+  void PageKeys(const std::optional<Item>& start) {
+    if (start) Names(*start);
+    KeyAttributes({});
+    if (!index_.empty()) KeyAttributes(index_);
+  }
+
  private:
+  void KeyAttributes(std::string_view index) {
+    KeyNames keys = context_.keys(table_, index);
+    if (keys.partition.empty()) return AllAttributes();
+    for (const auto* names : {&keys.partition, &keys.sort}) {
+      for (const std::string& name : *names) Attribute(name);
+    }
+  }
   void LeadingKey(const Item& item) {
-    std::vector<std::string> keys = context_.partition_keys(table_, index_);
-    if (keys.empty() || item.defect() != nullptr) return AnyKey();
-    for (const std::string& key : keys) {
+    KeyNames keys = context_.keys(table_, index_);
+    if (keys.partition.empty() || item.defect() != nullptr) return AnyKey();
+    for (const std::string& key : keys.partition) {
       std::optional<std::string> text = KeyText(item, key);
       if (!text) return AnyKey();
       facts_[Fact::kLeadingKeys].values.push_back(*std::move(text));
@@ -225,25 +242,52 @@ class Everything final : public auth::FactSource {
   }
 };
 
+// What a request calls a table, by name or by ARN, in the form that policies are asked about.
+struct Named {
+  std::string_view table;  // its name; empty: it is in another account or region
+  std::string arn;
+};
+
+Named TableNamed(const AccessContext& context, std::string_view name_or_arn, std::string_view index = {}) {
+  if (!name_or_arn.starts_with("arn:")) return {name_or_arn, TableArn(context.principal, name_or_arn, index)};
+  std::string_view table = name_or_arn;
+  size_t at = name_or_arn.find(":table/");
+  if (at != std::string_view::npos) table.remove_prefix(at + std::string_view(":table/").size());
+  std::string own = TableArn(context.principal, table);
+  if (at == std::string_view::npos || own == name_or_arn)
+    return {table, TableArn(context.principal, table, index)};
+  return {{}, std::string(name_or_arn)};
+}
+
+// Of a table elsewhere: nobody there has allowed anything to principals from here.
+Error Elsewhere(const AccessContext& context, Action action, std::string_view arn) {
+  return context.principal.Refuse(
+      action, arn,
+      " because no resource-based policy allows the dynamodb:" + std::string(NameOf(action)) + " action");
+}
+
 // An action on a table or an index of it, named as the request names the table; `gather(Gathering&)` tells
 // what the request says.
 template <class Gather>
 Status CheckItems(const AccessContext& context, Action action, const std::string& name_or_arn,
                   std::string_view index, const Gather& gather) {
-  bool is_arn = name_or_arn.starts_with("arn:");
-  const std::string from_arn = is_arn ? ops::TableNameOf(name_or_arn) : std::string();
-  const std::string& table = is_arn ? from_arn : name_or_arn;
-  if (!context.own_table.empty() && table == context.own_table) return Ok{};
+  Named named = TableNamed(context, name_or_arn, index);
+  if (named.table.empty()) return Elsewhere(context, action, named.arn);
+  if (!context.own_table.empty() && named.table == context.own_table) return Ok{};
+  const std::string table(named.table);
   auto fill = [&](Facts* facts) {
     Gathering gathering(context, table, index, facts);
     gather(gathering);
   };
   Source source(fill);
-  return context.principal.Check(action, TableArn(context.principal, table, index), &source);
+  return context.principal.Check(action, named.arn, &source);
 }
 
-Status CheckTable(const AccessContext& context, Action action, const std::string& name_or_arn) {
-  return context.principal.Check(action, TableArn(context.principal, ops::TableNameOf(name_or_arn)), nullptr);
+Status CheckTable(const AccessContext& context, Action action, const std::string& name_or_arn,
+                  const auth::FactSource* facts = nullptr) {
+  Named named = TableNamed(context, name_or_arn);
+  if (named.table.empty()) return Elsewhere(context, action, named.arn);
+  return context.principal.Check(action, named.arn, facts);
 }
 
 // What a request names by ARN, a stream or a backup, in this store's own place whatever place it names: where
@@ -312,10 +356,20 @@ Status Check(const AccessContext& context, const GetRecordsRequest& request) {
   return CheckNamed(context, ActionOf("GetRecords"), iterator.substr(0, iterator.find('|')));
 }
 
-// A restore reads one thing and makes another.
+// A restore reads one thing and makes another, which takes what it takes to fill a table and to read it.
+Status CheckRestored(const AccessContext& context, Action action, const std::string& target) {
+  HF_CHECK_OK(CheckTable(context, action, target));
+  Everything everything;
+  for (Action filling : {ActionOf("BatchWriteItem"), ActionOf("PutItem"), ActionOf("UpdateItem"),
+                         ActionOf("DeleteItem"), ActionOf("GetItem"), ActionOf("Query"), ActionOf("Scan")}) {
+    HF_CHECK_OK(CheckTable(context, filling, target, &everything));
+  }
+  return Ok{};
+}
+
 Status Check(const AccessContext& context, const RestoreTableFromBackupRequest& request) {
   HF_CHECK_OK(CheckNamed(context, ActionOf("RestoreTableFromBackup"), request.backup_arn));
-  return CheckTable(context, ActionOf("RestoreTableFromBackup"), request.target_table_name);
+  return CheckRestored(context, ActionOf("RestoreTableFromBackup"), request.target_table_name);
 }
 
 Status Check(const AccessContext& context, const RestoreTableToPointInTimeRequest& request) {
@@ -323,7 +377,7 @@ Status Check(const AccessContext& context, const RestoreTableToPointInTimeReques
   for (const auto& source : {request.source_table_name, request.source_table_arn}) {
     if (source) HF_CHECK_OK(CheckTable(context, action, *source));
   }
-  return CheckTable(context, action, request.target_table_name);
+  return CheckRestored(context, action, request.target_table_name);
 }
 
 // What a write has besides its item or key; of an action in a transaction some are not there.
@@ -374,6 +428,7 @@ Status Check(const AccessContext& context, const GetItemRequest& request) {
 template <class Request>
 void GatherPage(const Request& request, Gathering& gathering) {
   gathering.Condition(request.filter_expression, request.expression_attribute_names);
+  gathering.PageKeys(request.exclusive_start_key);
   gathering.Selected(request.select);
   gathering.Capacity(request.return_consumed_capacity);
   if (request.select != Select::kCount) {
@@ -400,13 +455,14 @@ Status Check(const AccessContext& context, const ScanRequest& request) {
   });
 }
 
-// AWS tells conditions nothing about searches: a statement that has some does not apply to them.
+// AWS tells conditions nothing about searches.
 Status Check(const AccessContext& context, const SearchVectorsRequest& request) {
+  Action action = ActionOf("SearchVectors");
   auto untold = [](Facts* facts) { facts->told = false; };
   Source source(untold);
-  return context.principal.Check(
-      ActionOf("SearchVectors"),
-      TableArn(context.principal, ops::TableNameOf(request.table_name), request.index_name), &source);
+  Named named = TableNamed(context, request.table_name, request.index_name);
+  if (named.table.empty()) return Elsewhere(context, action, named.arn);
+  return context.principal.Check(action, named.arn, &source);
 }
 
 Status Check(const AccessContext& context, const BatchGetItemRequest& request) {
@@ -480,19 +536,33 @@ Status Check(const AccessContext& context, const TransactWriteItemsRequest& requ
 
 }  // namespace
 
-PartitionKeys KeysOf(engine::Engine* engine) {
+TableKeys KeysOf(engine::Engine* engine) {
   return [engine](const std::string& name, std::string_view index) {
-    std::vector<std::string> keys;
+    KeyNames keys;
     engine::TablePtr table = engine->catalog().Find(name);
     if (table == nullptr) return keys;
     engine::SchemaPtr schema = table->schema();
     if (index.empty()) {
-      keys.push_back(schema->partition.name);
+      keys.partition.push_back(schema->partition.name);
+      if (schema->sort) keys.sort.push_back(schema->sort->name);
     } else if (const engine::IndexSchema* found = schema->FindIndex(index)) {
-      for (const engine::KeyAttribute& attribute : found->partition) keys.push_back(attribute.name);
+      for (const engine::KeyAttribute& attribute : found->partition) keys.partition.push_back(attribute.name);
+      for (const engine::KeyAttribute& attribute : found->sort) keys.sort.push_back(attribute.name);
     }
     return keys;
   };
+}
+
+bool MayCheck(const AccessContext& context, const TransactConditionCheck& check) {
+  auto fill = [&](Facts* facts) {
+    Gathering gathering(context, check.table_name, {}, facts);
+    gathering.Key(check.key);
+    GatherWrite(check, gathering);
+    gathering.Within("TransactWriteItems");
+  };
+  Source source(fill);
+  std::string arn = TableArn(context.principal, check.table_name);
+  return context.principal.Decide(ActionOf("ConditionCheckItem"), arn, &source).allowed();
 }
 
 // An operation without its line in the table above does not compile here.
@@ -507,6 +577,11 @@ Status CheckFeed(const auth::Principal& principal, std::string_view table) {
   std::string arn = TableArn(principal, table) + "/stream/feed";
   Everything everything;
   return principal.Check(ActionOf("GetRecords"), arn, &everything);
+}
+
+Status CheckPush(const auth::Principal& principal) {
+  Everything everything;
+  return principal.Check(ActionOf("PutItem"), TableArn(principal, "*") + "/stream/feed", &everything);
 }
 
 Status CheckUse(const auth::Principal& principal, std::string_view table, Use use) {

@@ -30,7 +30,16 @@ constexpr std::string_view kFile = R"({
       "Action": ["dynamodb:GetItem", "dynamodb:BatchGetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:Describe*"],
       "Resource": "arn:aws:dynamodb:*:*:table/Games"}},
     "number-7": {"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*",
-      "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": "7"}}}}
+      "Condition": {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": "7"}}}},
+    "blind-log": {"Statement": {"Effect": "Allow", "Action": "dynamodb:PutItem", "Resource": "arn:aws:dynamodb:*:*:table/Log",
+      "Condition": {"StringEqualsIfExists": {"dynamodb:ReturnValues": "NONE"}}}},
+    "keys-only": {"Statement": {"Effect": "Allow", "Action": "dynamodb:*", "Resource": "*",
+      "Condition": {"ForAllValues:StringEquals": {"dynamodb:Attributes": ["user", "score"]}}}},
+    "no-keyless": {"Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"},
+      {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": {"Null": {"dynamodb:LeadingKeys": "true"}}}]},
+    "restore": {"Statement": [{"Effect": "Allow", "Action": ["dynamodb:Restore*", "dynamodb:BatchWriteItem", "dynamodb:PutItem",
+      "dynamodb:UpdateItem", "dynamodb:DeleteItem", "dynamodb:GetItem", "dynamodb:Query"], "Resource": "*"},
+      {"Effect": "Allow", "Action": "dynamodb:Scan", "Resource": "arn:aws:dynamodb:*:*:table/Copy"}]}
   },
   "principals": {
     "worker": {"policies": ["write-log"]},
@@ -39,7 +48,12 @@ constexpr std::string_view kFile = R"({
     "columns": {"policies": ["columns"]},
     "reader": {"policies": ["read-games"]},
     "both": {"policies": ["read-games", "write-log"]},
-    "seven": {"policies": ["number-7"]}
+    "seven": {"policies": ["number-7"]},
+    "blind": {"policies": ["blind-log"]},
+    "keys": {"policies": ["keys-only"]},
+    "keyed": {"policies": ["no-keyless"]},
+    "restorer": {"policies": ["restore"]},
+    "every": {"policies": [{"Statement": {"Effect": "Allow", "Action": "*", "Resource": "*"}}]}
   }
 })";
 
@@ -222,6 +236,63 @@ const Case kCases[] = {
      R"j({"TableName":"Games","ProjectionExpression":"score","Select":"SPECIFIC_ATTRIBUTES"})j", true},
     {"columns", "BatchGetItem",
      R"j({"RequestItems":{"Games":{"Keys":[{"user":{"S":"a"}}],"ProjectionExpression":"salary"}}})j", false},
+    // Where a page ends is told by the keys of the table and the index: `game` is not for this one.
+    {"keys", "GetItem", R"j({"TableName":"Games","Key":{"user":{"S":"a"}},"ProjectionExpression":"score"})j",
+     true},
+    {"keys", "Scan", R"j({"TableName":"Games","ProjectionExpression":"score"})j", false},
+    {"keys", "Scan", R"j({"TableName":"Games","Select":"COUNT"})j", false},
+    {"keys", "Scan", R"j({"TableName":"Log","ProjectionExpression":"score"})j", false},
+    {"columns", "Query",
+     R"j({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :g","ProjectionExpression":"score"})j",
+     true},
+    {"columns", "Query",
+     R"j({"TableName":"Games","IndexName":"byGame","KeyConditionExpression":"game = :g","ProjectionExpression":"score",
+        "ExclusiveStartKey":{"user":{"S":"a"},"game":{"S":"b"},"salary":{"N":"8999"}}})j",
+     false},
+    {"columns", "Query",
+     R"j({"TableName":"Games","IndexName":"bySalary","KeyConditionExpression":"game = :g","ProjectionExpression":"score"})j",
+     false},
+    {"columns", "Scan", R"j({"TableName":"GamesGone","ProjectionExpression":"score"})j", false},
+    // A condition that fails returns the old item as ReturnValues would.
+    {"blind", "PutItem", R"j({"TableName":"Log","Item":{"id":{"S":"1"}}})j", true},
+    {"blind", "PutItem", R"j({"TableName":"Log","Item":{"id":{"S":"1"}},"ReturnValues":"ALL_OLD"})j", false},
+    {"blind", "PutItem",
+     R"j({"TableName":"Log","Item":{"id":{"S":"1"}},"ConditionExpression":"attribute_not_exists(id)",
+        "ReturnValuesOnConditionCheckFailure":"ALL_OLD"})j",
+     false},
+    {"blind", "PutItem",
+     R"j({"TableName":"Log","Item":{"id":{"S":"1"}},"ConditionExpression":"attribute_not_exists(id)","ReturnValues":"NONE",
+        "ReturnValuesOnConditionCheckFailure":"ALL_OLD"})j",
+     false},
+    {"blind", "TransactWriteItems",
+     R"j({"TransactItems":[{"Put":{"TableName":"Log","Item":{"id":{"S":"1"}},"ConditionExpression":"attribute_not_exists(id)",
+        "ReturnValuesOnConditionCheckFailure":"ALL_OLD"}}]})j",
+     false},
+    {"blind", "TransactWriteItems",
+     R"j({"TransactItems":[{"Put":{"TableName":"Log","Item":{"id":{"S":"1"}}}}]})j", true},
+    // Searches tell of no key.
+    {"every", "SearchVectors", R"j({"TableName":"Games","IndexName":"near","SearchVector":[1],"TopK":1})j",
+     true},
+    {"keyed", "SearchVectors", R"j({"TableName":"Games","IndexName":"near","SearchVector":[1],"TopK":1})j",
+     false},
+    // A restore fills its target.
+    {"restorer", "RestoreTableFromBackup",
+     R"j({"BackupArn":"arn:aws:dynamodb:us-east-1:123456789012:table/Log/backup/01","TargetTableName":"Copy"})j",
+     true},
+    {"restorer", "RestoreTableFromBackup",
+     R"j({"BackupArn":"arn:aws:dynamodb:us-east-1:123456789012:table/Log/backup/01","TargetTableName":"Other"})j",
+     false},
+    {"restorer", "RestoreTableToPointInTime", R"j({"SourceTableName":"Log","TargetTableName":"Copy"})j",
+     true},
+    {"restorer", "RestoreTableToPointInTime", R"j({"SourceTableName":"Log","TargetTableName":"Other"})j",
+     false},
+    // tables of another account or region
+    {"every", "GetItem",
+     R"j({"TableName":"arn:aws:dynamodb:us-east-1:123456789012:table/Log","Key":{"id":{"S":"1"}}})j", true},
+    {"every", "GetItem",
+     R"j({"TableName":"arn:aws:dynamodb:us-east-1:999999999999:table/Log","Key":{"id":{"S":"1"}}})j", false},
+    {"every", "DescribeTable", R"j({"TableName":"arn:aws:dynamodb:eu-west-1:123456789012:table/Log"})j",
+     false},
 };
 
 Item Text(const char* attribute, const char* text) {
@@ -239,9 +310,13 @@ class AccessTest : public testing::Test {
     ASSERT_TRUE(permissions) << permissions.error().ToString();
     permissions_ = *std::move(permissions);
     Make(R"({"TableName":"Games","BillingMode":"PAY_PER_REQUEST",
-             "AttributeDefinitions":[{"AttributeName":"user","AttributeType":"S"},{"AttributeName":"game","AttributeType":"S"}],
+             "AttributeDefinitions":[{"AttributeName":"user","AttributeType":"S"},{"AttributeName":"game","AttributeType":"S"},
+                                     {"AttributeName":"salary","AttributeType":"N"}],
              "KeySchema":[{"AttributeName":"user","KeyType":"HASH"},{"AttributeName":"game","KeyType":"RANGE"}],
              "GlobalSecondaryIndexes":[{"IndexName":"byGame","KeySchema":[{"AttributeName":"game","KeyType":"HASH"}],
+                                        "Projection":{"ProjectionType":"ALL"}},
+                                       {"IndexName":"bySalary","KeySchema":[{"AttributeName":"game","KeyType":"HASH"},
+                                                                            {"AttributeName":"salary","KeyType":"RANGE"}],
                                         "Projection":{"ProjectionType":"ALL"}}]})");
     Make(
         R"({"TableName":"Numbers","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"id","AttributeType":"N"}],
@@ -286,7 +361,7 @@ class AccessTest : public testing::Test {
   }
 
   std::unique_ptr<engine::Engine> engine_;
-  PartitionKeys keys_;
+  TableKeys keys_;
   std::unique_ptr<auth::Permissions> permissions_;
 };
 
@@ -345,8 +420,19 @@ TEST_F(AccessTest, AGuardedStoreHoldsWhomItActsFor) {
     check.condition_expression = "attribute_not_exists(game)";
     both.transact_items.emplace_back().condition_check = check;
     EXPECT_FALSE(guarded->Run(both));
+    // There is no such game, nor is there one after: what a model finds out the worker does not learn.
     both.transact_items[1].condition_check->of_model = true;
+    both.transact_items[1].condition_check->condition_expression = "attribute_exists(game)";
     EXPECT_TRUE(guarded->Run(both));
+    std::swap(both.transact_items[0], both.transact_items[1]);
+    both.transact_items[1].put->condition_expression = "attribute_not_exists(id)";
+    auto cancelled = guarded->Run(both);
+    ASSERT_FALSE(cancelled);
+    ASSERT_EQ(cancelled.error().code(), ErrorCode::kTransactionCanceled);
+    const auto& reasons = cancelled.error().detail()->reasons;
+    ASSERT_EQ(reasons.size(), 2u) << "one for each action that was asked for";
+    EXPECT_EQ(reasons[0].code, "None");
+    EXPECT_EQ(reasons[1].code, "ConditionalCheckFailed");
     {
       ActingFor program(nullptr);
       EXPECT_TRUE(guarded->Run(get));
@@ -359,6 +445,33 @@ TEST_F(AccessTest, AGuardedStoreHoldsWhomItActsFor) {
   EXPECT_EQ(store->Run(ScanRequest{.table_name = "Games"})->count, 0) << "what was denied changed nothing";
 }
 
+// Whoever may check a parent is told when it is missing.
+TEST_F(AccessTest, AModelsCheckIsMadeForOneWhoMayCheckIt) {
+  auto store = EmbeddedStore(engine_.get());
+  auto guarded = GuardedStore(store.get(), keys_, "");
+  ActingFor acting(permissions_->Named("every"));
+  TransactWriteItemsRequest request;
+  request.transact_items.emplace_back().put = TransactPut{.table_name = "Log", .item = Text("id", "2")};
+  TransactConditionCheck check{.table_name = "Games", .key = {{"user", "a"}, {"game", "b"}}};
+  check.condition_expression = "attribute_exists(game)";
+  check.of_model = true;
+  request.transact_items.emplace_back().condition_check = check;
+  auto cancelled = guarded->Run(request);
+  ASSERT_FALSE(cancelled);
+  EXPECT_EQ(cancelled.error().code(), ErrorCode::kTransactionCanceled);
+}
+
+TEST_F(AccessTest, ATableElsewhereIsRefusedToItsCallerByName) {
+  GetItemRequest get{.table_name = "arn:aws:dynamodb:us-east-1:999999999999:table/Log",
+                     .key = Text("id", "1")};
+  Status refused = CheckAccess({*permissions_->Named("every"), keys_}, get);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "User: arn:aws:iam::123456789012:user/every is not authorized to perform: dynamodb:GetItem on "
+            "resource: arn:aws:dynamodb:us-east-1:999999999999:table/Log because no resource-based policy "
+            "allows the dynamodb:GetItem action");
+}
+
 TEST_F(AccessTest, FeedsAndSessionsAreHeldToTheirTables) {
   auto parsed = auth::Permissions::Parse(
       R"({"principals":{"ear":{"policies":[{"Statement":{"Effect":"Allow","Action":"dynamodb:GetRecords",
@@ -367,6 +480,9 @@ TEST_F(AccessTest, FeedsAndSessionsAreHeldToTheirTables) {
   const auth::Principal& ear = *(*parsed)->Named("ear");
   EXPECT_TRUE(CheckFeed(ear, "Log"));
   EXPECT_FALSE(CheckFeed(ear, "Games"));
+  EXPECT_FALSE(CheckPush(ear));
+  EXPECT_FALSE(CheckPush(*permissions_->Named("worker"))) << "one table's feed is not all";
+  EXPECT_TRUE(CheckPush(*permissions_->Named("every")));
   const auth::Principal& reader = *permissions_->Named("reader");
   EXPECT_TRUE(CheckUse(reader, "Games", Use::kRead));
   EXPECT_FALSE(CheckUse(reader, "Games", Use::kWrite));

@@ -5,8 +5,8 @@ namespace {
 
 class Guarded final : public Store {
  public:
-  Guarded(Store* store, PartitionKeys partition_keys, std::string own_table)
-      : store_(*store), partition_keys_(std::move(partition_keys)), own_table_(std::move(own_table)) {}
+  Guarded(Store* store, TableKeys keys, std::string own_table)
+      : store_(*store), keys_(std::move(keys)), own_table_(std::move(own_table)) {}
 
 #define HF_OPERATION(name)                                                               \
   void Execute(const name##Request& request, Completion<name##Response> done) override { \
@@ -35,17 +35,51 @@ class Guarded final : public Store {
   }
 
  private:
+  // A model's checks of what its caller may not check are left out: how they end would tell of items.
+  void Pass(const TransactWriteItemsRequest& request, Completion<TransactWriteItemsResponse> done) {
+    std::vector<size_t> hidden = HiddenFrom(ActingFor::Current(), request);
+    if (hidden.empty())
+      return Pass<TransactWriteItemsRequest, TransactWriteItemsResponse>(request, std::move(done));
+    TransactWriteItemsRequest rest = request;
+    for (auto at = hidden.rbegin(); at != hidden.rend(); ++at)
+      rest.transact_items.erase(rest.transact_items.begin() + static_cast<std::ptrdiff_t>(*at));
+    Pass<TransactWriteItemsRequest, TransactWriteItemsResponse>(
+        rest, [hidden, done = std::move(done)](Result<TransactWriteItemsResponse> answer) {
+          if (!answer && answer.error().detail() != nullptr) return done(WithHidden(answer.error(), hidden));
+          done(std::move(answer));
+        });
+  }
+
+  std::vector<size_t> HiddenFrom(const auth::Principal* principal,
+                                 const TransactWriteItemsRequest& request) const {
+    std::vector<size_t> hidden;
+    for (size_t i = 0; principal != nullptr && i < request.transact_items.size(); ++i) {
+      const auto& check = request.transact_items[i].condition_check;
+      if (check && check->of_model && !MayCheck({*principal, keys_, own_table_}, *check)) hidden.push_back(i);
+    }
+    return hidden;
+  }
+  // The reasons have the places of the actions that were asked for.
+  static Error WithHidden(const Error& error, const std::vector<size_t>& hidden) {
+    auto detail = std::make_shared<ErrorDetail>(*error.detail());
+    auto& reasons = detail->reasons;
+    if (reasons.empty()) return error;
+    for (size_t at : hidden)
+      reasons.insert(reasons.begin() + static_cast<std::ptrdiff_t>(at), CancellationReason{.code = "None"});
+    return Error(error.code(), error.message(), std::move(detail));
+  }
+
   template <class Request, class Response>
   void Pass(const Request& request, Completion<Response> done) {
     if (const auth::Principal* principal = ActingFor::Current()) {
-      Status allowed = CheckAccess({*principal, partition_keys_, own_table_}, request);
+      Status allowed = CheckAccess({*principal, keys_, own_table_}, request);
       if (!allowed) return done(allowed.error());
     }
     store_.Execute(request, std::move(done));
   }
 
   Store& store_;
-  const PartitionKeys partition_keys_;
+  const TableKeys keys_;
   const std::string own_table_;
 };
 
@@ -53,8 +87,8 @@ class Guarded final : public Store {
 
 thread_local const auth::Principal* ActingFor::current_ = nullptr;
 
-std::unique_ptr<Store> GuardedStore(Store* store, PartitionKeys partition_keys, std::string own_table) {
-  return std::make_unique<Guarded>(store, std::move(partition_keys), std::move(own_table));
+std::unique_ptr<Store> GuardedStore(Store* store, TableKeys keys, std::string own_table) {
+  return std::make_unique<Guarded>(store, std::move(keys), std::move(own_table));
 }
 
 }  // namespace holdfast::store

@@ -19,6 +19,6 @@
 namespace holdfast::store {
 
 // `own_table` is the program's own (AccessContext). The store must outlive it.
-std::unique_ptr<Store> GuardedStore(Store* store, PartitionKeys partition_keys, std::string own_table);
+std::unique_ptr<Store> GuardedStore(Store* store, TableKeys keys, std::string own_table);
 
 }  // namespace holdfast::store

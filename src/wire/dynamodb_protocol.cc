@@ -62,7 +62,7 @@ DynamoDbProtocol::DynamoDbProtocol(engine::Engine* engine, WorkerPool* pool, con
       log_(log),
       options_(std::move(options)),
       hosts_(options_.hosts),
-      partition_keys_(store::KeysOf(engine)),
+      keys_(store::KeysOf(engine)),
       metrics_([] {
         std::vector<std::string_view> names;
         for (const Operation& operation : Operations()) names.push_back(operation.name);
@@ -258,7 +258,7 @@ HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* eleme
   if (!request) return Fail(exchange, request.error());
   if (principal != nullptr) {
     Status allowed = ops::CheckConstraints(*request, violations);
-    if (allowed) allowed = store::CheckAccess({*principal, partition_keys_}, *request);
+    if (allowed) allowed = store::CheckAccess({*principal, keys_}, *request);
     if (!allowed) return Fail(exchange, allowed.error());
   }
 

@@ -85,7 +85,7 @@ class DynamoDbProtocol final : public HttpHandler {
   const base::Log* const log_;
   const ProtocolOptions options_;
   const HostRule hosts_;
-  const store::PartitionKeys partition_keys_;
+  const store::TableKeys keys_;
   Metrics metrics_;
   std::atomic<bool> ready_{true};
 };

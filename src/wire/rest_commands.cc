@@ -9,6 +9,8 @@
 #include "model/command.h"
 #include "model/from_text.h"
 #include "model/refusal.h"
+#include "store/access.h"
+#include "store/acting_for.h"
 #include "wire/rest_call.h"
 
 namespace holdfast::wire {
@@ -190,6 +192,7 @@ Status RunTransaction(Call* call) {
 Status PostToConnection(Call* call) {
   if (call->identity.role != "admin" && call->identity.role != "orchestrator")
     return model::Refuse("Forbidden", "the role " + call->identity.role + " may not send to connections");
+  if (const auth::Principal* held = store::ActingFor::Current()) HF_CHECK_OK(store::CheckPush(*held));
   HF_TRY(Item message, ReadBody(*call));
   std::string text;
   json::AppendPlainItem(value::MapView(message), &text);

@@ -16,7 +16,9 @@ def allow(*actions, on="*"):
 
 
 ROLES = {
-    "trip-worker": [allow("PutItem", on=TABLES + "TripCortexAuditLog")],
+    "trip-worker": [
+        {**allow("PutItem", on=TABLES + "TripCortexAuditLog"), "Condition": {"StringEqualsIfExists": {"dynamodb:ReturnValues": "NONE"}}}
+    ],
     # What they read is theirs, and they get to see no audit trail.
     "employee": [
         allow("*"),
@@ -30,8 +32,9 @@ ROLES = {
 def surface(tmp_path_factory, keys):
     file = tmp_path_factory.mktemp("policies") / "policies.json"
     roles = {name: [{"Version": "2012-10-17", "Statement": statements}] for name, statements in ROLES.items()}
+    roles["agent"] = []
     # The administrator `auditor` is held to reading, whatever the role says.
-    listed = {"auditor": {"policies": [{"Version": "2012-10-17", "Statement": allow("GetItem", "Query", "GetRecords")}]}}
+    listed = {"auditor": {"policies": [{"Version": "2012-10-17", "Statement": allow("GetItem", "Query", "GetRecords")}]}, "idle": {}}
     file.write_text(json.dumps({"roles": roles, "principals": listed}))
     surface = Surface(tmp_path_factory.mktemp("access") / "data", "--key-file", keys, "--policies", file)
     yield surface
@@ -86,6 +89,43 @@ def test_trip_r_17_the_worker_adds_to_the_audit_trail_and_nothing_else(surface, 
         assert refused.status == 403 and refused["error"] == "Forbidden", (method, path, refused)
     assert count(surface, "TripCortexAuditLog") == before + 1
     assert done(surface.server.url, "Scan", {"TableName": "TripCortexBookings"})["Items"] == bookings
+
+
+def test_trip_r_17_the_worker_does_not_learn_which_bookings_there_are(worker, booking):
+    missing = {**booking, "bookingId": "01" + "0" * 24}
+    assert worker.run("trip", "audit.append", entry(missing)).status == 201
+    assert worker.run("trip", "audit.append", entry(booking)).status == 201
+
+
+def test_who_may_check_a_parent_is_told_when_it_is_missing(orchestrator, booking):
+    orchestrator.refused("NotFound", "trip", "audit.append", entry({**booking, "bookingId": "01" + "0" * 24}))
+
+
+def test_what_is_replayed_is_the_same_callers_in_the_same_role(surface):
+    project = {"name": "Lantern Quay", "source": "jira", "sourceProjectKey": "LQ", "autonomyLevel": "tactical"}
+    admin, held = surface.caller("mix", "admin"), surface.caller("mix", "agent")
+    first = admin.run("pm", "project.create", project, key="once")
+    assert first.status == 201, first
+    assert admin.run("pm", "project.create", project, key="once")["result"] == first["result"]
+    artefact = {"projectId": first["result"]["id"], "type": "decision_log", "content": {"decisions": []}}
+    assert admin.run("pm", "artefact.put", artefact, key="put").status == 201
+    refused = held.run("pm", "artefact.put", artefact, key="put")
+    assert refused.status == 403 and "content" not in str(refused.body), refused
+    entries = {"entries": [{"put": "Project", "item": project}]}
+    headers = {"Idempotency-Key": "together"}
+    done = admin.send("POST", "/v1/pm/transact", entries, headers)
+    assert done.status == 200 and "Idempotency-Replayed" not in done.headers, done
+    assert held.send("POST", "/v1/pm/transact", entries, headers).status == 403
+    again = admin.send("POST", "/v1/pm/transact", entries, headers)
+    assert again.headers["Idempotency-Replayed"] == "true" and again["items"] == done["items"], again
+
+
+def test_who_is_given_nothing_reaches_nobody(surface):
+    idle = surface.caller("idle", "admin")
+    for method, path, body in (("POST", "/v1/connections/x", {"a": 1}), ("GET", "/v1/alarms", None)):
+        refused = idle.send(method, path, body)
+        assert refused.status == 403 and refused["error"] == "Forbidden", (path, refused)
+    assert surface.caller("another", "admin").send("POST", "/v1/connections/x", {"a": 1})["error"] == "Gone"
 
 
 def test_policies_hold_where_roles_of_the_model_would_let_through(surface, booking):

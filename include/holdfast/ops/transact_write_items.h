@@ -21,8 +21,8 @@ struct TransactConditionCheck {
   std::optional<ExpressionNames> expression_attribute_names;
   std::optional<ExpressionValues> expression_attribute_values;
   std::optional<ReturnValuesOnConditionCheckFailure> return_values_on_condition_check_failure;
-  // A rule of a model rather than the wish of who calls it, and so not a matter of their permissions; never
-  // sent.
+  // A rule of a model rather than the wish of who calls it: where it looks at what they may not check, it is
+  // left out rather than refused. Never sent.
   bool of_model = false;
 
   static constexpr std::string_view kTypeName = "ConditionCheck";

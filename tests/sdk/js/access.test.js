@@ -18,7 +18,20 @@ before(async () => {
     JSON.stringify({
       accessKeys: { AKIDROOT: { secret: "r", principal: "root" }, AKIDWORKER: { secret: "w", principal: "worker" } },
       principals: {
-        worker: { policies: [{ Version: "2012-10-17", Statement: { Effect: "Allow", Action: "dynamodb:PutItem", Resource: log } }] },
+        root: { policies: [{ Statement: { Effect: "Allow", Action: "dynamodb:*", Resource: "*" } }] },
+        worker: {
+          policies: [
+            {
+              Version: "2012-10-17",
+              Statement: {
+                Effect: "Allow",
+                Action: "dynamodb:PutItem",
+                Resource: log,
+                Condition: { StringEqualsIfExists: { "dynamodb:ReturnValues": "NONE" } },
+              },
+            },
+          ],
+        },
       },
     }),
   );
@@ -50,6 +63,11 @@ test("the worker writes its log and nothing else", async () => {
     worker.query({ TableName: "Log", IndexName: "byKind", KeyConditionExpression: "kind = :k", ExpressionAttributeValues: { ":k": { S: "x" } } }),
     { ...denied, message: /table\/Log\/index\/byKind/ },
   );
+  // It reads not even what it would overwrite.
+  const put = { TableName: "Log", Item, ConditionExpression: "attribute_not_exists(pk)" };
+  await assert.rejects(worker.putItem(put), { name: "ConditionalCheckFailedException" });
+  await assert.rejects(worker.putItem({ ...put, ReturnValuesOnConditionCheckFailure: "ALL_OLD" }), denied);
+  await assert.rejects(worker.putItem({ TableName: "Log", Item, ReturnValues: "ALL_OLD" }), denied);
   const { Count } = await root.scan({ TableName: "Log" });
   assert.equal(Count, 2);
 });

@@ -21,7 +21,8 @@ def policy(*statements):
 
 
 POLICIES = {
-    "worker": policy(allow("PutItem", on=["Log"])),
+    "root": policy({"Effect": "Allow", "Action": "dynamodb:*", "Resource": "*"}),
+    "worker": policy(allow("PutItem", on=["Log"], Condition={"StringEqualsIfExists": {"dynamodb:ReturnValues": "NONE"}})),
     "reader": policy(allow("GetItem", "BatchGetItem", "Query", "Scan", "DescribeTable", on=["Games"])),
     "scores": policy(allow("Query", on=["Games/index/byGame"])),
     "keeper": policy(
@@ -36,7 +37,7 @@ POLICIES = {
         })
     ),
     "clerk": policy(
-        allow("GetItem", "UpdateItem", "Query", on=["Games"], Condition={
+        allow("GetItem", "UpdateItem", "Query", on=["Games", "Games/*"], Condition={
             "ForAllValues:StringEquals": {"dynamodb:Attributes": ["user", "game", "score"]},
             "StringEqualsIfExists": {"dynamodb:Select": "SPECIFIC_ATTRIBUTES", "dynamodb:ReturnValues": ["NONE", "UPDATED_NEW"]},
         })
@@ -46,9 +47,9 @@ POLICIES = {
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
-    names = [*POLICIES, "root", "idle"]
+    names = [*POLICIES, "idle"]
     listed = {name: {"policies": [name]} for name in POLICIES}
-    # The worker has its policy by a role; idle is listed and has none; root is not listed.
+    # The worker has its policy by a role; idle is listed and has none.
     listed.update(worker={"roles": ["log-writer"]}, idle={})
     keys = {
         "accessKeys": {f"AKID{name.upper()}": {"secret": f"secret-{name}", "principal": name} for name in names},
@@ -85,7 +86,8 @@ def signed_by(server):
 @pytest.fixture(scope="module")
 def root(signed_by):
     root = signed_by("root")
-    create_table(root, ("user", "game"), name="Games", GlobalSecondaryIndexes=[index("byGame", "game", "user")])
+    indexes = [index("byGame", "game", "user"), index("bySalary", "game", "salary")]
+    create_table(root, ("user", "game"), name="Games", types={"salary": "N"}, GlobalSecondaryIndexes=indexes)
     create_table(root, ("id",), name="Log")
     for user in ("ann", "bob"):
         root.put_item(TableName="Games", Item={"user": s(user), "game": s("chess"), "score": n(1), "salary": n(9)})
@@ -100,7 +102,7 @@ def scan_all(root):
     return {name: sorted(map(str, root.scan(TableName=name)["Items"])) for name in ("Games", "Log")}
 
 
-def test_who_is_not_listed_may_everything_and_who_has_nothing_nothing(root, signed_by):
+def test_who_is_given_everything_may_everything_and_who_has_nothing_nothing(root, signed_by):
     assert root.list_tables()["TableNames"] == ["Games", "Log"]
     idle = signed_by("idle")
     assert "dynamodb:ListTables" in denied(idle.list_tables)
@@ -114,6 +116,12 @@ def test_trip_r_17_the_worker_writes_its_log_and_nothing_else(root, signed_by):
     worker.put_item(TableName=TABLES + "Log", Item={"id": s("2")})
     worker.transact_write_items(TransactItems=[{"Put": {"TableName": "Log", "Item": {"id": s("3")}}}])
     before = scan_all(root)
+    # Nor does it read what it overwrites, whether that succeeds or not.
+    denied(worker.put_item, TableName="Log", Item={"id": s("1"), "a": n(1)}, ReturnValues="ALL_OLD")
+    guarded = dict(TableName="Log", Item={"id": s("1")}, ConditionExpression="attribute_not_exists(id)")
+    returning = dict(guarded, ReturnValuesOnConditionCheckFailure="ALL_OLD")
+    denied(worker.transact_write_items, TransactItems=[{"Put": returning}])
+    refused("ConditionalCheckFailedException", worker.put_item, **guarded)
     key = {"user": s("ann"), "game": s("chess")}
     assert denied(worker.put_item, TableName="Games", Item=key) == (
         "User: arn:aws:iam::123456789012:user/worker is not authorized to perform: dynamodb:PutItem on resource: "
@@ -192,6 +200,11 @@ def test_attributes(root, signed_by):
     denied(clerk.update_item, **update, ReturnValues="ALL_NEW")
     denied(clerk.update_item, **update, ConditionExpression="attribute_exists(salary)")
     denied(clerk.update_item, TableName="Games", Key=key, UpdateExpression="SET score = salary")
+    # A page's LastEvaluatedKey has the keys of the table and the index: clerk may see those of the one alone.
+    query = dict(TableName="Games", KeyConditionExpression="game = :g", ExpressionAttributeValues={":g": s("chess")},
+                 ProjectionExpression="score", Limit=1)
+    assert clerk.query(**query, IndexName="byGame")["LastEvaluatedKey"].keys() == {"user", "game"}
+    denied(clerk.query, **query, IndexName="bySalary")
 
 
 def test_show_6_a_refusal_does_not_tell_what_exists(root, signed_by):
@@ -256,8 +269,17 @@ def test_policy_check_says_which_statement_decides(file):
     assert check("keeper", "dynamodb:DeleteItem", "Log") == (1, f"denied: {file}: policies.keeper.Statement[1]")
     assert check("ann", "GetItem", "Games", "--key", "ann")[0] == 0
     assert check("ann", "GetItem", "Games", "--key", "bob")[0] == 1
+    assert check("ann", "GetItem", "Games") == (1, "denied: no statement allows it"), "of any key, unless told"
+    assert check("ann", "SearchVectors", "Games/index/near", "--key", "ann")[0] == 1, "a search tells of no key"
+    assert check("clerk", "GetItem", "Games")[0] == 1, "of all attributes, unless told"
+    assert check("clerk", "dynamodb:getitem", "Games", "--attribute", "score")[0] == 0
+    assert check("clerk", "Query", "Games", "--attribute", "score", "--select", "COUNT")[0] == 1
+    assert check("clerk", "UpdateItem", "Games", "--attribute", "score", "--return-values", "UPDATED_NEW")[0] == 0
+    assert check("clerk", "UpdateItem", "Games", "--attribute", "score", "--return-values", "ALL_NEW")[0] == 1
     assert check("root", "GetItem", "Games")[0] == 0
     assert check("zoe", "PutItem", "Log", "--role", "log-writer")[0] == 0
+    code, output = check("zoe", "PutItem", "Log")
+    assert code == 2 and "does not list the principal zoe" in output, output
     code, output = check("worker", "PutItems", "Log", "--json")
     assert code == 2 and "dynamodb:PutItems" in output
 
@@ -270,6 +292,9 @@ def test_policy_check_says_which_statement_decides(file):
         (lambda keys: keys["policies"]["ann"]["Statement"][0].update(Principal="*"), "policies.ann.Statement[0].Principal: is no element"),
         (lambda keys: keys["principals"].update(zoe={"policies": ["nothing"]}), "principals.zoe.policies[0]: there is no policy \"nothing\""),
         (lambda keys: keys.update(groups={}), "groups: is not known here"),
+        (lambda keys: keys["principals"].pop("root"), 'principals: does not list "root", to whom the access key AKIDROOT belongs.'),
+        (lambda keys: keys["policies"]["worker"]["Statement"][0].update(Resource=TABLES.replace("table", "tabel") + "Log"),
+         "policies.worker.Statement[0].Resource: "),
     ],
 )
 def test_a_bad_file_is_refused_at_the_start(tmp_path, file, change, said):
@@ -280,3 +305,14 @@ def test_a_bad_file_is_refused_at_the_start(tmp_path, file, change, said):
     command = [PROGRAM, "serve", "--port", "0", "--in-memory", "--models", "none", "--auth", "sigv4", "--credentials", bad]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2 and f"{bad}: {said}" in done.stderr, done.stderr
+
+
+def test_the_log_warns_where_principals_are_listed_and_the_door_stands_open(tmp_path, file):
+    keys = json.loads(file.read_text())
+    apart = tmp_path / "policies.json"
+    apart.write_text(json.dumps({name: keys[name] for name in ("policies", "roles", "principals")}))
+    command = [PROGRAM, "serve", "--port", "0", "--in-memory", "--models", "none", "--policies", apart]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline()
+        process.terminate()
+        assert "everybody may everything on POST /" in process.stderr.read()
