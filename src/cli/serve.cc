@@ -229,8 +229,8 @@ Status CheckAllTables(engine::Engine* engine) {
   store::TableKeys keys = store::KeysOf(engine);
   for (const std::string& name : names) {
     Request request;
-    request.table_name = table->schema()->name;
-    if (store::CheckAccess({.principal = *held, .partition_keys = keys}, request)) continue;
+    request.table_name = name;
+    if (store::CheckAccess({.principal = *held, .keys = keys}, request)) continue;
     // Whoever is refused learns of no table that is there.
     return Error(ErrorCode::kAccessDenied,
                  "User: " + held->info().arn + " is not authorized: this takes what concerns every table");

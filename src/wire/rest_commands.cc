@@ -166,10 +166,10 @@ Status RunTransaction(Call* call) {
   HF_TRY(RunOptions options, ReadRunOptions(call->request));
   HF_TRY(std::vector<Entry> entries, ReadEntries(*call));
   HF_TRY(std::vector<Written> written, call->application->Transact(call->caller, entries, options));
-  std::string& body = call->response.body;
-  std::vector<ModelWarning> warnings;
   // All are, or none.
   if (written[0].replayed) call->response.headers.append("Idempotency-Replayed: true\r\n");
+  std::string& body = call->response.body;
+  std::vector<ModelWarning> warnings;
   body.append("{\"items\":[");
   for (size_t i = 0; i < written.size(); ++i) {
     if (i > 0) body.push_back(',');
