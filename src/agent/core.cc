@@ -8,7 +8,6 @@
 #include "store/retry.h"
 
 namespace holdfast::agent {
-namespace {
 
 CreateTableRequest TableRequest(const std::string& name) {
   CreateTableRequest request;
@@ -19,6 +18,8 @@ CreateTableRequest TableRequest(const std::string& name) {
   request.billing_mode = BillingMode::kPayPerRequest;
   return request;
 }
+
+namespace {
 
 // Waits until the table can be used; it is made when it is not there.
 Status EnsureTable(Store* store, const std::string& name) {

@@ -84,6 +84,9 @@ struct Worker {
   int in_use = 0;
 };
 
+// Makes the table that all of it is in.
+CreateTableRequest TableRequest(const std::string& name);
+
 class Core final : public Runtime {
  public:
   Core(Store* store, RuntimeOptions options, const base::Log* log);

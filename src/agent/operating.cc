@@ -224,6 +224,12 @@ Autonomy Core::AutonomyNow() const {
 
 Task<Status> Core::ReadConfig() {
   Result<std::vector<Item>> rows = co_await Rows(std::string(kConfigPartition), {});
+  if (!rows && rows.error().code() == ErrorCode::kResourceNotFound) {
+    // Somebody emptied the store: it begins anew, as a new one would.
+    Result<CreateTableResponse> made = co_await Do(TableRequest(table_));
+    if (!made && made.error().code() != ErrorCode::kResourceInUse) co_return Unknown(made.error());
+    rows = co_await Rows(std::string(kConfigPartition), {});
+  }
   if (!rows) co_return Unknown(rows.error());
   bool was_on = autonomy_on();
   std::map<std::string, Policy, std::less<>> policies;
