@@ -15,6 +15,7 @@ class AdjustableClock final : public Clock {
 
   void Set(int64_t now_millis) { offset_millis_.store(now_millis - system_.NowMillis()); }
   void Reset() { offset_millis_.store(0); }
+  void SetOffset(int64_t millis) { offset_millis_.store(millis); }
   // From what the system's shows.
   int64_t offset_millis() const { return offset_millis_.load(); }
 

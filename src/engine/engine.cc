@@ -525,13 +525,18 @@ Status Engine::AgeStreams() {
       HF_CHECK_OK(age(*gone));
       continue;
     }
-    std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
-    batch->Delete(storage::Space::kCatalog, DroppedRecordKey(gone->id));
-    batch->DeleteRange(storage::Space::kChanges, ObjectRange(gone->id));
-    HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
-    change_log_->Forget(gone->id, Consumer::kStream);
-    catalog_.RemoveDropped(gone->id);
+    HF_CHECK_OK(ForgetDropped(gone));
   }
+  return Ok{};
+}
+
+Status Engine::ForgetDropped(const SchemaPtr& gone) {
+  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+  batch->Delete(storage::Space::kCatalog, DroppedRecordKey(gone->id));
+  batch->DeleteRange(storage::Space::kChanges, ObjectRange(gone->id));
+  HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
+  change_log_->Forget(gone->id, Consumer::kStream);
+  catalog_.RemoveDropped(gone->id);
   return Ok{};
 }
 
@@ -635,8 +640,8 @@ Result<uint64_t> Engine::BackUp(const std::string& directory) {
   return bytes;
 }
 
-Status Engine::RunHousekeeping() {
-  return housekeeper_->RunOnce();
+Status Engine::RunHousekeeping(uint64_t* expired) {
+  return housekeeper_->RunOnce(expired);
 }
 void Engine::WaitForBackfills() {
   backfiller_->WaitIdle();

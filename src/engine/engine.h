@@ -99,6 +99,8 @@ class Engine {
   using AlsoWrite = std::function<Status(const TableSchema& created, storage::Batch* batch)>;
   Result<TablePtr> CreateTable(TableSchema schema, const AlsoWrite& also = {});
   Status DropTable(const TablePtr& table);
+  // Lets go of what a dropped table has left: its streams.
+  Status ForgetDropped(const SchemaPtr& gone);
   // Puts an edited copy of the schema in force while no write is under way. An index that is new (id 0) gets
   // an id and is filled in the background; entries of an index that disappears are removed.
   Status ChangeSchema(const TablePtr& table, const std::function<Status(TableSchema*)>& edit);
@@ -128,8 +130,9 @@ class Engine {
   // Null where options().archive_directory is empty.
   storage::Archiver* archiver() const { return archiver_.get(); }
 
-  // Sweeps, trims, saves figures: what the background thread does every so often, done now.
-  Status RunHousekeeping();
+  // Sweeps, trims, saves figures: what the background thread does every so often, done now. Adds the items
+  // that it removed to `expired`.
+  Status RunHousekeeping(uint64_t* expired = nullptr);
   // Returns when no index or TTL backfill is under way.
   void WaitForBackfills();
   // Returns when every vector written so far is where searches find it fastest.

@@ -17,9 +17,11 @@ namespace {
 
 using model::Refuse;
 
-constexpr int64_t kMillisMax = 253'402'300'799'999;  // the end of the year 9999
+// The end of the year 9998: the clock goes on from where it is set, and instants have four digits for years.
+constexpr int64_t kMillisMax = 253'370'764'799'999;
 
 bool IsName(std::string_view name) {
+  if (name == "." || name == "..") return false;  // programs take them out of paths
   return !name.empty() && name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
   });
@@ -45,7 +47,8 @@ Result<int64_t> MillisOf(value::ValueView now) {
     if (seconds >= 0 && seconds <= kMillisMax / 1000.0) millis = static_cast<int64_t>(seconds * 1000);
   }
   if (!millis || *millis < 0 || *millis > kMillisMax)
-    return model::RefuseField("now", "should be an RFC 3339 instant, or seconds since 1970");
+    return model::RefuseField("now",
+                              "should be an RFC 3339 instant, or seconds since 1970; until the year 9998");
   return *millis;
 }
 
@@ -154,7 +157,7 @@ Result<std::string> DevTools::AnswerClock(const HttpRequest& request) {
     double seconds = advance->type() == value::Type::kNumber ? advance->number().ToDouble() : -1e18;
     double then = static_cast<double>(clock_->NowMillis()) + seconds * 1000;
     if (then < 0 || then > kMillisMax)
-      return model::RefuseField("advance_seconds", "should be a number, and lead to the years 1970 to 9999");
+      return model::RefuseField("advance_seconds", "should be a number, and lead to the years 1970 to 9998");
     clock_->Set(static_cast<int64_t>(then));
   }
   HF_LOG(*log_, kInfo, "the clock was set", {"offset_millis", clock_->offset_millis()});
@@ -163,13 +166,13 @@ Result<std::string> DevTools::AnswerClock(const HttpRequest& request) {
 
 // A round leaves some to the next, so that every table gets its turn: here all have it at once.
 Result<std::string> DevTools::Sweep() {
-  uint64_t before = engine_->expired_items();
-  for (uint64_t swept = before;;) {
-    HF_CHECK_OK(engine_->RunHousekeeping());
-    if (engine_->expired_items() == swept) break;
-    swept = engine_->expired_items();
-  }
-  return "{" + Figure("expired", engine_->expired_items() - before) + "}";
+  uint64_t expired = 0;
+  uint64_t before = 0;
+  do {
+    before = expired;
+    HF_CHECK_OK(engine_->RunHousekeeping(&expired));
+  } while (expired != before);
+  return "{" + Figure("expired", expired) + "}";
 }
 
 Result<std::string> DevTools::AnswerSnapshots(std::string_view method, const std::string& name,

@@ -21,7 +21,7 @@ class DevTools {
  public:
   // All must outlive it. The engine's clock should be `clock`.
   DevTools(engine::Engine* engine, base::AdjustableClock* clock, WorkerPool* pool, const base::Log* log)
-      : engine_(engine), clock_(clock), pool_(pool), log_(log), snapshots_(engine) {}
+      : engine_(engine), clock_(clock), pool_(pool), log_(log), snapshots_(engine, clock) {}
 
   bool Owns(const HttpRequest& request) const {
     return request.path == "/_holdfast" || request.path.starts_with("/_holdfast/");

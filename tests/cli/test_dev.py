@@ -1,4 +1,5 @@
 """`serve --dev`: what tests of a program ask of its server."""
+import concurrent.futures
 import json
 import subprocess
 import time
@@ -7,6 +8,7 @@ import urllib.request
 
 import boto3
 import pytest
+from agents import Agents
 from server import PROGRAM, Server
 
 
@@ -123,7 +125,60 @@ def test_a_transaction_that_was_undone_can_be_sent_again(dev, client):
         assert "Item" not in client.get_item(TableName="Notes", Key={"id": {"S": "t"}})
 
 
+def test_restore_sets_the_clock_back_so_that_nothing_expires_again(dev, client):
+    client.update_time_to_live(TableName="Notes", TimeToLiveSpecification={"Enabled": True, "AttributeName": "gone"})
+    put(client, "a", gone={"N": str(int(time.time()) + 3600)})
+    done(dev, "POST", "snapshots/seeded")
+    done(dev, "POST", "clock", {"advance_seconds": 86400})
+    assert done(dev, "POST", "sweep") == {"expired": 1}
+    done(dev, "POST", "snapshots/seeded/restore")
+    assert done(dev, "GET", "clock")["offsetMillis"] == 0
+    assert done(dev, "POST", "sweep") == {"expired": 0}
+    assert len(content(client)["Notes"]) == 1
+
+
+def test_parallel_sweeps_count_what_each_removed(dev, client):
+    client.update_time_to_live(TableName="Notes", TimeToLiveSpecification={"Enabled": True, "AttributeName": "gone"})
+    for i in range(300):
+        put(client, f"n{i}", gone={"N": str(int(time.time()) + 3600)})
+    done(dev, "POST", "clock", {"advance_seconds": 4000})
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        swept = list(pool.map(lambda _: done(dev, "POST", "sweep")["expired"], range(4)))
+    assert sum(swept) == 300, swept
+
+
+def test_a_reset_store_is_an_empty_one(dev, client):
+    client.update_table(TableName="Notes", StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
+    client.create_backup(TableName="Notes", BackupName="kept")
+    done(dev, "POST", "reset")
+    streams = boto3.client("dynamodbstreams", endpoint_url=dev.url, region_name="us-east-1",
+                           aws_access_key_id="test", aws_secret_access_key="test")  # fmt: skip
+    assert streams.list_streams()["Streams"] == []
+    assert client.list_backups()["BackupSummaries"] == []
+
+
+def test_agents_go_on_after_a_reset(tmp_path):
+    agents = Agents(tmp_path / "dev", "--dev", "--log-level", "error")
+    try:
+        agents.autonomy(False)
+        assert len(agents.table.meta.client.list_tables()["TableNames"]) == 1
+        session = agents.session()
+        session.say("before")
+        done(agents.server, "POST", "reset")
+        deadline = time.monotonic() + 10
+        while not agents.table.meta.client.list_tables()["TableNames"]:
+            assert time.monotonic() < deadline, "the table is not made anew"
+            time.sleep(0.05)
+        assert agents.admin.send("GET", "/v1/agents/autonomy").body["enabled"], "as in a new store"
+        session.say("after")
+        assert [event["payload"]["text"] for event in session.events()] == ["after"]
+    finally:
+        agents.server.stop()
+
+
 @pytest.mark.parametrize("method, path, body, status", [
+    ("POST", "clock", {"now": "9999-12-31T23:59:59Z"}, 400),
+    ("POST", "snapshots/%2E%2E", None, 400),
     ("POST", "clock", {"now": "tomorrow"}, 400),
     ("POST", "clock", {"now": -1}, 400),
     ("POST", "clock", {"advance_seconds": "1"}, 400),

@@ -1,5 +1,6 @@
 #include "engine/dev/store_snapshots.h"
 
+#include "engine/backup/backups.h"
 #include "engine/backup/recovery.h"
 #include "engine/item/stored_item.h"
 
@@ -79,7 +80,8 @@ std::string KeyIn(ObjectId table, ByteView key) {
 }  // namespace
 
 Status StoreSnapshots::Take(const std::string& name) {
-  State state{engine_->kv().TakeSnapshot(), engine_->clock().NowMillis()};
+  State state{engine_->kv().TakeSnapshot(), engine_->clock().NowMillis(),
+              clock_ == nullptr ? 0 : clock_->offset_millis()};
   base::MutexLock lock(&mu_);
   if (states_.size() >= kSnapshotsMax && states_.count(name) == 0) {
     return Error(ErrorCode::kLimitExceeded,
@@ -113,6 +115,11 @@ std::vector<StoreSnapshots::Info> StoreSnapshots::List() const {
 Result<StoreSnapshots::Restored> StoreSnapshots::Restore(const std::string& name) {
   base::MutexLock lock(&restore_mu_);
   HF_TRY(State state, Find(name));
+  if (clock_ != nullptr && clock_->offset_millis() != state.clock_offset_millis) {
+    clock_->SetOffset(state.clock_offset_millis);
+    // A sweep that is under way goes by the clock as it was: this comes after it.
+    HF_CHECK_OK(engine_->RunHousekeeping());
+  }
   return RestoreTo(state.snapshot.get());
 }
 
@@ -170,11 +177,14 @@ Result<StoreSnapshots::Restored> StoreSnapshots::RestoreTo(const storage::Snapsh
       ++restored.tables_made;
     }
     HF_CHECK_OK(Align(table, schema.id, snapshot, &restored));
+    table->RefillBuckets();
     // Its window begins when it is whole.
     if (table->schema()->recovery_days != schema.recovery_days)
       HF_CHECK_OK(engine_->recovery().Enable(table, schema.recovery_days));
   }
   HF_CHECK_OK(DeleteTokensSince(snapshot));
+  HF_CHECK_OK(ForgetDroppedSince(snapshot));
+  HF_CHECK_OK(DeleteBackupsSince(snapshot));
   HF_CHECK_OK(engine_->committer().WaitDurable());
   return restored;
 }
@@ -216,16 +226,41 @@ Status StoreSnapshots::DeleteTokensSince(const storage::Snapshot* snapshot) {
   ++tokens.upper.back();
   auto it = engine_->kv().Iterate(storage::Space::kCatalog, tokens, nullptr, storage::Wait::kMayBlock);
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    std::string ignored;
-    bool there = false;
-    if (snapshot != nullptr) {
-      HF_TRY(there, engine_->kv().Get(storage::Space::kCatalog, it->key(), snapshot, storage::Wait::kMayBlock,
-                                      &ignored));
-    }
+    HF_TRY(bool there, WasThere(snapshot, std::string(it->key())));
     if (!there) batch->Delete(storage::Space::kCatalog, it->key());
   }
   HF_CHECK_OK(it->status());
   return batch->empty() ? OkStatus() : engine_->kv().Write(batch.get(), storage::Wait::kMayBlock);
+}
+
+Status StoreSnapshots::ForgetDroppedSince(const storage::Snapshot* snapshot) {
+  for (const SchemaPtr& gone : engine_->catalog().Dropped()) {
+    HF_TRY(bool there, WasThere(snapshot, DroppedRecordKey(gone->id)));
+    if (!there) HF_CHECK_OK(engine_->ForgetDropped(gone));
+  }
+  return Ok{};
+}
+
+Status StoreSnapshots::DeleteBackupsSince(const storage::Snapshot* snapshot) {
+  auto all = [](const Backup&) { return true; };
+  HF_TRY(std::vector<Backup> backups, engine_->backups().List("", SIZE_MAX, all));
+  if (backups.empty()) return Ok{};
+  engine_->backups().thread().WaitIdle();  // one in the making cannot be deleted
+  for (const Backup& backup : backups) {
+    HF_TRY(bool there, WasThere(snapshot, BackupRecordKey(backup.id)));
+    if (there) continue;
+    Result<Backup> deleted = engine_->backups().Delete(backup.id);
+    bool may_stay = !deleted && (deleted.error().code() == ErrorCode::kBackupNotFound ||
+                                 deleted.error().code() == ErrorCode::kBackupInUse);
+    if (!deleted && !may_stay) return deleted.error();
+  }
+  return Ok{};
+}
+
+Result<bool> StoreSnapshots::WasThere(const storage::Snapshot* snapshot, const std::string& key) const {
+  if (snapshot == nullptr) return false;
+  std::string ignored;
+  return engine_->kv().Get(storage::Space::kCatalog, key, snapshot, storage::Wait::kMayBlock, &ignored);
 }
 
 }  // namespace holdfast::engine

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "engine/backup/backups.h"
 #include "engine/item/stored_item.h"
 #include "engine/verify.h"
 #include "storage/fault/fault_file_system.h"
@@ -182,6 +183,35 @@ TEST_P(StoreSnapshotsTest, TokensSinceAreForgotten) {
   ASSERT_TRUE(snapshots_->Restore("s"));
   EXPECT_TRUE(is_there("before"));
   EXPECT_FALSE(is_there("after"));
+}
+
+// What was left or made since goes; what was there before stays.
+TEST_P(StoreSnapshotsTest, StreamsOfTablesThatAreGoneAndBackupsGo) {
+  auto with_stream = [&](const std::string& name) {
+    TableSchema schema{.name = name, .partition = {"pk", value::Type::kString}};
+    schema.attributes = {{"pk", ScalarAttributeType::kString}};
+    schema.streams = {{.view_type = StreamViewType::kNewImage, .created_millis = clock_.NowMillis()}};
+    return engine_->CreateTable(std::move(schema)).value();
+  };
+  ASSERT_TRUE(engine_->DropTable(with_stream("before")));
+  TablePtr kept = CreateTable("kept");
+  ASSERT_TRUE(engine_->backups().Create(kept, "before"));
+  engine_->backups().thread().WaitIdle();
+  ASSERT_TRUE(snapshots_->Take("s"));
+  ASSERT_TRUE(engine_->DropTable(with_stream("since")));
+  with_stream("new");
+  ASSERT_TRUE(engine_->backups().Create(kept, "since"));
+  auto backups = [&] { return engine_->backups().List("", 10, [](const Backup&) { return true; })->size(); };
+  ASSERT_EQ(engine_->catalog().Dropped().size(), 2);
+  ASSERT_EQ(backups(), 2);
+  ASSERT_TRUE(snapshots_->Restore("s"));
+  ASSERT_EQ(engine_->catalog().Dropped().size(), 1);
+  EXPECT_EQ(engine_->catalog().Dropped()[0]->name, "before");
+  EXPECT_EQ(backups(), 1);
+  ASSERT_TRUE(snapshots_->Reset());
+  EXPECT_TRUE(engine_->catalog().Dropped().empty());
+  EXPECT_EQ(backups(), 0);
+  ExpectSound();
 }
 
 TEST_P(StoreSnapshotsTest, ThereAreOnlySoMany) {

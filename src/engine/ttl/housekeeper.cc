@@ -90,10 +90,10 @@ void Housekeeper::Run() {
   }
 }
 
-Status Housekeeper::RunOnce() {
+Status Housekeeper::RunOnce(uint64_t* expired) {
   base::MutexLock lock(&run_mu_);
   int64_t now_seconds = engine_->clock().NowSeconds();
-  for (const TablePtr& table : engine_->catalog().All()) HF_CHECK_OK(SweepTable(table, now_seconds));
+  for (const TablePtr& table : engine_->catalog().All()) HF_CHECK_OK(SweepTable(table, now_seconds, expired));
   HF_CHECK_OK(SweepTokens(now_seconds));
   HF_CHECK_OK(engine_->AgeStreams());
   HF_CHECK_OK(engine_->recovery().Maintain());
@@ -108,7 +108,7 @@ Status Housekeeper::RunOnce() {
   return engine_->committer().WaitDurable();
 }
 
-Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds) {
+Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds, uint64_t* expired) {
   SchemaPtr schema = table->schema();
   if (schema->ttl_status != TimeToLiveStatus::kEnabled) return Ok{};
   ExpireMutation expire(schema->ttl_attribute, now_seconds);
@@ -135,6 +135,7 @@ Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds) {
     for (const WriteOutcome& outcome : written->outcomes) {
       if (outcome.kind != Change::Kind::kDelete) continue;
       expired_items_.fetch_add(1);
+      if (expired != nullptr) ++*expired;
       table->requests.expired_items.fetch_add(1, std::memory_order_relaxed);
     }
     swept += actions.size();

@@ -24,15 +24,15 @@ class Housekeeper {
   // Runs `task` on the background thread after `delay_millis`, or when the store closes, whichever comes
   // first.
   void After(int64_t delay_millis, std::function<void()> task);
-  // Everything that is due, now, in this thread.
-  Status RunOnce();
+  // Everything that is due, now, in this thread. Adds the items that it removed to `expired`.
+  Status RunOnce(uint64_t* expired = nullptr);
   uint64_t expired_items() const { return expired_items_.load(); }
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
 
   void Run();
-  Status SweepTable(const TablePtr& table, int64_t now_seconds);
+  Status SweepTable(const TablePtr& table, int64_t now_seconds, uint64_t* expired);
   Status SweepTokens(int64_t now_seconds);
   Status SaveFigures();
   void RunTasks(bool all);
