@@ -90,19 +90,26 @@ class StreamWatch final : public TableWatch {
     return Ok{};
   }
 
-  // Goes on from the position. Shards that it does not name and that are closed were read before it.
+  // Goes on from the position. Closed shards that it does not name, and that do not come from one that it
+  // names, were read before it.
   Status Resume() {
     HF_TRY(std::vector<Shard> shards, DescribeShards());
     for (const auto& [shard_id, number] : position_.shards) {
       if (number.empty()) unplaced_.insert(shard_id);
       HF_CHECK_OK(Begin(shard_id, number));
     }
-    for (const Shard& shard : shards) {
-      bool comes_later = shard.parent_shard_id && position_.shards.contains(*shard.parent_shard_id);
-      if (!position_.shards.contains(shard.shard_id) && !comes_later &&
-          shard.sequence_number_range.ending_sequence_number) {
-        ended_.insert(shard.shard_id);
+    std::map<std::string_view, const Shard*> by_id;
+    for (const Shard& shard : shards) by_id.emplace(shard.shard_id, &shard);
+    auto still_to_read = [&](const Shard* shard) {
+      while (shard != nullptr && !position_.shards.contains(shard->shard_id)) {
+        auto parent = shard->parent_shard_id ? by_id.find(*shard->parent_shard_id) : by_id.end();
+        shard = parent == by_id.end() ? nullptr : parent->second;
       }
+      return shard != nullptr;
+    };
+    for (const Shard& shard : shards) {
+      if (shard.sequence_number_range.ending_sequence_number && !still_to_read(&shard))
+        ended_.insert(shard.shard_id);
     }
     return TakeOver(shards);
   }
@@ -168,7 +175,10 @@ class StreamWatch final : public TableWatch {
       request.shard_iterator_type = ShardIteratorType::kAfterSequenceNumber;
       request.sequence_number = number;
     }
-    HF_TRY(iterators_[shard_id], Iterator(request));
+    Result<std::string> iterator = Iterator(request);
+    if (!iterator && iterator.error().code() == ErrorCode::kResourceNotFound)
+      return Error(ErrorCode::kTrimmedDataAccess, "changes that were not read are no longer kept");
+    HF_TRY(iterators_[shard_id], std::move(iterator));
     return Ok{};
   }
 
@@ -176,6 +186,7 @@ class StreamWatch final : public TableWatch {
   Status TakeOver(const std::vector<Shard>& shards) {
     std::set<std::string_view> there;
     for (const Shard& shard : shards) there.insert(shard.shard_id);
+    std::erase_if(ended_, [&](const std::string& shard_id) { return !there.contains(shard_id); });
     for (const Shard& shard : shards) {
       if (iterators_.contains(shard.shard_id) || ended_.contains(shard.shard_id)) continue;
       bool waits = shard.parent_shard_id && there.contains(*shard.parent_shard_id) &&
