@@ -329,6 +329,8 @@ Status CheckTags(const std::vector<Tag>& tags) {
   std::set<std::string_view> keys;
   for (const Tag& tag : tags) {
     if (!keys.insert(tag.key).second) return Invalid("Duplicate tag key: " + tag.key);
+    if (tag.key.starts_with("aws:"))
+      return ValidationError("aws: prefixed tag key names are not allowed for external use.");
     for (const std::string* text : {&tag.key, &tag.value}) {
       bool allowed = std::all_of(text->begin(), text->end(), [](char c) {
         auto byte = static_cast<unsigned char>(c);

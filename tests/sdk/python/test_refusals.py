@@ -44,6 +44,13 @@ def refusal(call, **request):
     return refused.value.response["Error"]["Message"]
 
 
+def test_keys_of_tags_that_begin_with_aws_are_awss(dynamodb, indexed):
+    arn = dynamodb.describe_table(TableName=indexed)["Table"]["TableArn"]
+    message = refusal(dynamodb.tag_resource, ResourceArn=arn, Tags=[{"Key": "aws:x", "Value": "b"}])
+    assert message == "aws: prefixed tag key names are not allowed for external use."
+    assert dynamodb.list_tags_of_resource(ResourceArn=arn)["Tags"] == []
+
+
 @pytest.mark.parametrize("name, key", [("local", "p"), ("global", "t")])
 def test_a_query_does_not_filter_by_what_its_index_does_not_hold(dynamodb, indexed, name, key):
     message = refusal(
