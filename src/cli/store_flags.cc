@@ -123,6 +123,12 @@ Result<OpenedStore> OpenStore(const StoreFlags& flags, IfMissing if_missing) {
   return OpenEmbedded(flags.data.empty() ? kDefaultData : flags.data, flags.key_file, if_missing);
 }
 
+bool HasStore(const StoreFlags& flags) {
+  if (!flags.endpoint.empty()) return true;
+  std::error_code ignored;
+  return !fs::is_empty(flags.data.empty() ? kDefaultData : flags.data, ignored) && !ignored;
+}
+
 Result<std::string> CursorKeyIn(const std::string& directory) {
   std::string path = (fs::path(directory) / "cursor.key").string();
   std::ifstream file(path, std::ios::binary);

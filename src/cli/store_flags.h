@@ -34,6 +34,8 @@ struct OpenedStore {
   std::unique_ptr<Store> store;
   std::string cursor_key;  // the same every time, so that cursors outlive a process
 };
+// Whether there is one already; of an endpoint it is taken for granted.
+bool HasStore(const StoreFlags& flags);
 enum class IfMissing : unsigned char { kFail, kCreate };
 Result<OpenedStore> OpenStore(const StoreFlags& flags, IfMissing if_missing);
 

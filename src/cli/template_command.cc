@@ -1,5 +1,7 @@
 #include "cli/template_command.h"
 
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -21,6 +23,7 @@ struct ApplyConfig {
   std::string file;
   std::vector<std::string> parameters;
   std::string stack_name;
+  std::string account = cloudformation::ReadOptions().account;
   bool tables_only = false;
   bool dry_run = false;
   bool json = false;
@@ -43,6 +46,7 @@ Result<cloudformation::ReadOptions> ReadOptionsOf(const ApplyConfig& config) {
     options.parameters[parameter.substr(0, equals)] = parameter.substr(equals + 1);
   }
   options.stack_name = config.stack_name;
+  options.account = config.account;
   options.tables_only = config.tables_only;
   for (const std::string& region : {config.store.region, store::ProcessEnvironment("AWS_REGION"),
                                     store::ProcessEnvironment("AWS_DEFAULT_REGION")}) {
@@ -65,16 +69,47 @@ std::vector<TableReport> Foretell(const std::vector<cloudformation::TablePlan>& 
   return reports;
 }
 
+// A store of its own that goes with it: what would become of one that is not there yet.
+class Scratch {
+ public:
+  static Result<std::unique_ptr<Scratch>> Open(StoreFlags flags) {
+    auto scratch = std::make_unique<Scratch>();
+    std::string name = (std::filesystem::temp_directory_path() / "holdfast-dry-run-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return Error(ErrorCode::kIo, "cannot make the directory " + name);
+    scratch->directory_ = flags.data = name;
+    HF_TRY(scratch->store_, OpenStore(flags, IfMissing::kCreate));
+    return scratch;
+  }
+  ~Scratch() {
+    store_ = {};
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+  Store* store() { return store_.store.get(); }
+
+ private:
+  std::string directory_;
+  OpenedStore store_;
+};
+
 Result<int> Apply(const ApplyConfig& config) {
   HF_TRY(std::string text, ReadText(config.file));
   HF_TRY(cloudformation::ReadOptions options, ReadOptionsOf(config));
   HF_TRY(cloudformation::Template read, cloudformation::ReadTemplate(text, config.file, options));
-  HF_TRY(OpenedStore store, OpenStore(config.store, IfMissing::kCreate));
-  HF_TRY(auto plans, cloudformation::PlanTables(store.store.get(), read, config.file));
+  OpenedStore opened;
+  std::unique_ptr<Scratch> scratch;
+  if (config.dry_run && !HasStore(config.store)) {
+    HF_TRY(scratch, Scratch::Open(config.store));
+  } else {
+    HF_TRY(opened, OpenStore(config.store, IfMissing::kCreate));
+  }
+  Store* store = scratch != nullptr ? scratch->store() : opened.store.get();
+  HF_TRY(auto plans, cloudformation::PlanTables(store, read, config.file));
   std::vector<TableReport> reports = Foretell(plans);
   if (!config.dry_run) {
-    HF_TRY(reports, cloudformation::Execute(store.store.get(), plans));
-    HF_TRY(read.outputs, cloudformation::OutputsOf(store.store.get(), text, config.file, options, read));
+    HF_TRY(reports, cloudformation::Execute(store, plans));
+    HF_TRY(read.outputs, cloudformation::OutputsOf(store, text, config.file, options, read));
   }
   if (config.json) {
     Node tables = Node::List();
@@ -99,6 +134,8 @@ void AddApplyOptions(CLI::App* app, ApplyConfig* config) {
       ->allow_extra_args(false);
   app->add_option("--stack-name", config->stack_name,
                   "What AWS::StackName is, and the first part of the names of tables that have none");
+  app->add_option("--account", config->account, "What AWS::AccountId is, as `serve` is told")
+      ->capture_default_str();
   app->add_flag("--tables-only", config->tables_only,
                 "Leave out resources that are no tables, and list them");
   app->add_flag("--dry-run", config->dry_run, "Say what would be done, and do nothing");

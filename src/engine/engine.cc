@@ -595,14 +595,16 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
   return Ok{};
 }
 
+Status Engine::CheckCanEncrypt() const {
+  if (vault_ == nullptr || sealer_ != nullptr) return Ok{};
+  return ValidationError(
+      "One or more parameter values were invalid: this store has no master key to encrypt with. Make one by "
+      "`holdfast init-key FILE` and start the server with --key-file FILE");
+}
+
 Status Engine::ProvideEncryption(const TableSchema& schema) {
   if (schema.sse_key_arn.empty() || vault_ == nullptr) return Ok{};
-  if (sealer_ == nullptr) {
-    return ValidationError(
-        "One or more parameter values were invalid: this store has no master key to encrypt with. Make one "
-        "by "
-        "`holdfast init-key FILE` and start the server with --key-file FILE");
-  }
+  HF_CHECK_OK(CheckCanEncrypt());
   return sealer_->SwitchOn();
 }
 

@@ -144,6 +144,8 @@ class Engine {
   Encryption encryption() const;
   // Files that are not encrypted under the current version of the key, though they should be.
   size_t files_to_encrypt() const;
+  // Fails where a table's wish for encryption could not be met: there is no master key.
+  Status CheckCanEncrypt() const;
   // The id of the store's master key; empty: it has none.
   std::string master_key_id() const;
   // Returns when encryption() is not kUpdating, or fails as the rewriting of files did.

@@ -339,6 +339,8 @@ void ShowChanging(const UpdateTableRequest& request, TableDescription before, Ta
 
 Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& request) {
   HF_CHECK_OK(Validate(request));
+  if (request.sse_specification && request.sse_specification->enabled.value_or(false))
+    HF_CHECK_OK(context.engine->CheckCanEncrypt());
   HF_TRY(TableRef ref, OpenForTable(context, request.table_name));
   HF_CHECK_OK(CheckSettled(*ref.schema));
   int64_t now_millis = context.engine->clock().NowMillis();

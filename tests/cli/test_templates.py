@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 import yaml
-from program import FERRY, Holdfast
-from server import Server
+from program import ENVIRONMENT, FERRY, Holdfast
+from server import PROGRAM, ROOT, Server
 
 WORKBENCH = pathlib.Path(__file__).with_name("workbench.yaml")
 ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/"
@@ -193,7 +193,7 @@ def test_json_parameters_and_standard_input(store):
 
 
 @pytest.mark.parametrize("more, problem", [
-    ("      ContributorInsightsSpecification: {Enabled: true}", "Properties.ContributorInsightsSpecification: not supported"),
+    ("      ContributorInsightsSpecification: {Enabled: true}", "Properties.ContributorInsightsSpecification.Enabled: not supported"),
     ("      KinesisStreamSpecification: {StreamArn: a}", "Properties.KinesisStreamSpecification: not supported"),
     ("      ImportSourceSpecification: {}", "Properties.ImportSourceSpecification: not supported"),
     ("      ResourcePolicy: {}", "Properties.ResourcePolicy: not supported"),
@@ -258,6 +258,58 @@ def test_db_i_02_every_models_tables_round_trip(server, client, model, tmp_path)
     assert holdfast.run("export-template", "--all") == exported.read_text()
     by_model = yaml.load(holdfast.run("export-template", "--model", model), Template)["Resources"]
     assert {one["Properties"]["TableName"] for one in by_model.values()} <= set(names)
+
+
+def test_the_example_applies(store, tmp_path):
+    example = ROOT / "examples" / "template.yaml"
+    assert store.json("apply", example, "--dry-run")["tables"][0]["status"] == "to be created"
+    applied = store.json("apply", example)
+    assert applied["tables"][0]["status"] == "created" and applied["outputs"]["TableName"] == "Orders-dev"
+    assert applied["outputs"]["StreamArn"].startswith(ARN + "Orders-dev/stream/2")
+    assert store.json("apply", example)["tables"][0]["status"] == "as it should be"
+    exported = tmp_path / "exported.yaml"
+    exported.write_text(store.run("export-template", "Orders-dev"))
+    assert store.json("apply", exported)["tables"][0]["status"] == "as it should be"
+
+
+def test_a_dry_run_makes_no_store(template, tmp_path):
+    encrypted = PLAIN + "      SSESpecification: {SSEEnabled: true}\n"
+    holdfast = Holdfast("--data", tmp_path / "new", home=tmp_path)
+    assert holdfast.json("apply", template(PLAIN), "--dry-run")["tables"][0]["status"] == "to be created"
+    assert "no master key" in holdfast.run("apply", template(encrypted), "--dry-run", code=5)
+    assert not (tmp_path / "new").exists()
+
+
+def test_what_cannot_be_encrypted_is_known_before_anything_is_made(store, template):
+    """The first table is not made, and the index stays, though the store refuses only the encryption."""
+    indexed = PLAIN + """
+      GlobalSecondaryIndexes: [{IndexName: byId, KeySchema: [{AttributeName: id, KeyType: HASH}], Projection: {ProjectionType: ALL}}]
+"""
+    store.run("apply", template(indexed))
+    both = PLAIN.replace("Orders", "First") + PLAIN.replace("\nResources:\n", "") + "      SSESpecification: {SSEEnabled: true}\n"
+    for flags in (["--dry-run"], []):
+        said = store.run("apply", template(both), *flags, code=5)
+        assert "Resources.Orders" in said and "no master key" in said
+    assert "First" not in store.run("export-template", "--all")
+    assert "IndexName: byId" in store.run("export-template", "Orders")
+
+
+def test_the_account_can_be_said(store, template):
+    text = PLAIN + "      TableName: !Sub 'orders-${AWS::AccountId}'\n"
+    assert store.json("apply", template(text), "--account", "210987654321")["tables"][0]["table"] == "orders-210987654321"
+
+
+def test_several_at_once(server, client, template, tmp_path):
+    """One makes the table; the others find it as it should be, or say that somebody else is at it."""
+    command = [PROGRAM, "apply", template(PLAIN), "--endpoint", server.url, "--json"]
+    environment = {**ENVIRONMENT, "HOME": str(tmp_path)}
+    for _ in range(3):
+        running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) for _ in range(4)]
+        for one in running:
+            said = "".join(one.communicate(timeout=60))
+            assert one.returncode in (0, 4), said
+            assert one.returncode == 0 or '"Conflict"' in said
+        client.delete_table(TableName="Orders")
 
 
 def test_what_to_export(store, template):

@@ -40,25 +40,45 @@ const T* FindNamed(const std::vector<T>& all, const std::string& name) {
 
 template <class T>
 Status Done(Result<T> result) {
-  if (!result) return FromStore(result.error());
-  return Ok{};
+  if (result) return Ok{};
+  if (result.error().code() == ErrorCode::kResourceInUse)
+    return model::Refuse("Conflict",
+                         "somebody else is changing it; apply again: " + result.error().message());
+  return FromStore(result.error());
+}
+
+// Master keys of holdfast's own are named so.
+bool IsOwnKey(std::string_view arn) {
+  constexpr size_t kIdSize = 16;
+  std::string_view id = arn.substr(std::min(arn.size(), arn.rfind('/') + 1));
+  return arn.ends_with("alias/aws/dynamodb") ||
+         (id.size() == kIdSize && id.find_first_not_of("0123456789abcdef") == std::string_view::npos);
+}
+// A key is named by its ARN, its ID or an alias. Which key an alias stands for, only KMS knows.
+bool MayBeKey(const std::string& wanted, const std::string& arn) {
+  if (wanted.starts_with("arn:")) return wanted == arn;
+  if (wanted.starts_with("alias/") && arn.find(":alias/") == std::string::npos) return true;
+  return arn.ends_with((wanted.starts_with("alias/") ? ":" : ":key/") + wanted);
 }
 
 // --- what is there ---
 
 constexpr int64_t kRecoveryDays = 35;  // unless told
 
+// How warm what has this throughput is unless told.
+WarmThroughput LeastWarm(const std::optional<ProvisionedThroughput>& provisioned) {
+  if (!provisioned) return {limits::kWarmReadUnits, limits::kWarmWriteUnits};
+  return {provisioned->read_capacity_units, provisioned->write_capacity_units};
+}
 // How warm it is, where that is not what comes with its throughput.
 template <class Description>
 std::optional<WarmThroughput> WarmOf(const Description& described,
                                      const std::optional<ProvisionedThroughput>& provisioned) {
   if (!described.warm_throughput) return std::nullopt;
-  int64_t reads = described.warm_throughput->read_units_per_second;
-  int64_t writes = described.warm_throughput->write_units_per_second;
-  ProvisionedThroughput least =
-      provisioned.value_or(ProvisionedThroughput{limits::kWarmReadUnits, limits::kWarmWriteUnits});
-  if (reads == least.read_capacity_units && writes == least.write_capacity_units) return std::nullopt;
-  return WarmThroughput{reads, writes};
+  WarmThroughput warm{described.warm_throughput->read_units_per_second,
+                      described.warm_throughput->write_units_per_second};
+  if (TextOf(warm) == TextOf(LeastWarm(provisioned))) return std::nullopt;
+  return warm;
 }
 
 GlobalSecondaryIndex IndexOf(const GlobalSecondaryIndexDescription& index, bool provisioned) {
@@ -107,8 +127,11 @@ TableProperties PropertiesOf(const TableDescription& table) {
   if (table.stream_specification && table.stream_specification->stream_view_type)
     properties.stream = {*table.stream_specification->stream_view_type};
   if (table.sse_description && table.sse_description->status != SseStatus::kDisabled &&
-      table.sse_description->status != SseStatus::kDisabling)
+      table.sse_description->status != SseStatus::kDisabling) {
     properties.encryption = {true, {}, {}};
+    const std::optional<std::string>& key = table.sse_description->kms_master_key_arn;
+    if (key && !key->empty() && !IsOwnKey(*key)) properties.encryption = {true, SseType::kKms, key};
+  }
   return properties;
 }
 
@@ -126,6 +149,10 @@ TableProperties Normal(TableProperties properties) {
       properties.point_in_time_recovery->recovery_period_in_days.reset();
   }
   if (properties.encryption && !properties.encryption->enabled) properties.encryption.reset();
+  if (properties.encryption && properties.encryption->kms_master_key_id &&
+      IsOwnKey(*properties.encryption->kms_master_key_id))
+    properties.encryption->kms_master_key_id.reset();
+  properties.contributor_insights.reset();  // it is off
   auto drop_if_empty = [](auto* list) {
     if (*list && (*list)->empty()) list->reset();
   };
@@ -187,7 +214,8 @@ class Planner {
     list(wanted_.global_secondary_indexes, "index");
     list(wanted_.vector_indexes, "vector index");
     if (wanted_.stream) what += ", a stream of " + std::string(NameOf(wanted_.stream->view_type));
-    if (wanted_.encryption) what += ", encrypted";
+    encrypts_ = wanted_.encryption.has_value();
+    if (encrypts_) what += ", encrypted";
     Add(what, CreateRequestOf(wanted_));
     if (wanted_.time_to_live) SetTimeToLive(*wanted_.time_to_live);
     if (wanted_.point_in_time_recovery) SetPointInTimeRecovery(wanted_.point_in_time_recovery);
@@ -197,10 +225,14 @@ class Planner {
     live_ = &live.properties;
     arn_ = live.arn;
     CheckWhatCannotChange();
-    DeleteIndexes();  // first: the billing of one that goes cannot be changed any more
+    ChangeEncryption();
+    // What cannot be undone comes late, but the billing of an index that goes cannot be changed any more.
+    bool deletes_first = wanted_.billing_mode != live_->billing_mode;
+    if (deletes_first) DeleteIndexes();
     ChangeBilling();
     ChangeMaximum();
     ChangeWarmth();
+    if (!deletes_first) DeleteIndexes();
     ChangeIndexes();
     ChangeVectorIndexes();
     TableClass wanted = wanted_.table_class.value_or(TableClass::kStandard);
@@ -216,11 +248,6 @@ class Planner {
           request);
     }
     ChangeStream();
-    if (wanted_.encryption.has_value() != live_->encryption.has_value()) {
-      UpdateTableRequest request = Changing();
-      request.sse_specification = SseRequest(wanted_.encryption);
-      Add(wanted_.encryption ? "encrypt it" : "no longer ask for encryption", request);
-    }
     ChangeTimeToLive();
     if (!Same(wanted_.point_in_time_recovery, live_->point_in_time_recovery))
       SetPointInTimeRecovery(wanted_.point_in_time_recovery);
@@ -228,6 +255,8 @@ class Planner {
   }
 
   const std::vector<std::string>& refusals() const { return refusals_; }
+  // Whether the store has to be able to encrypt.
+  bool encrypts() const { return encrypts_; }
 
  private:
   UpdateTableRequest Changing() const {
@@ -286,6 +315,21 @@ class Planner {
              wanted_.time_to_live->attribute_name + ": switch it off first");
   }
 
+  // A key that is no longer named stays: with --tables-only it may only have been left out.
+  void ChangeEncryption() {
+    const std::optional<SseProperties>& wanted = wanted_.encryption;
+    encrypts_ = wanted && !live_->encryption;
+    std::string with =
+        wanted && wanted->kms_master_key_id ? " with the key " + *wanted->kms_master_key_id : "";
+    bool other_key = live_->encryption && !with.empty() &&
+                     (!live_->encryption->kms_master_key_id ||
+                      !MayBeKey(*wanted->kms_master_key_id, *live_->encryption->kms_master_key_id));
+    if (wanted.has_value() == live_->encryption.has_value() && !other_key) return;
+    UpdateTableRequest request = Changing();
+    request.sse_specification = SseRequest(wanted);
+    Add(wanted ? "encrypt it" + with : "no longer ask for encryption", request);
+  }
+
   void ChangeBilling() {
     UpdateTableRequest request = Changing();
     if (wanted_.billing_mode != live_->billing_mode) {
@@ -332,11 +376,26 @@ class Planner {
         request);
   }
   // It can only rise; where the template does not say it, it stays.
+  template <class T>
+  std::optional<WarmThroughput> WarmerThan(const T& live, const T& wanted, const std::string& of) {
+    if (!wanted.warm_throughput) return std::nullopt;
+    WarmThroughput now = live.warm_throughput.value_or(LeastWarm(live.provisioned_throughput));
+    WarmThroughput then = *wanted.warm_throughput;
+    auto compare = [&](std::optional<int64_t> from, std::optional<int64_t>* to, const char* what) {
+      if (!*to) *to = from;
+      if (*to < from)
+        Refuse("WarmThroughput" + of + " is " + std::to_string(*from) + " " + what + " and would become " +
+               std::to_string(**to) + ": it can only rise");
+    };
+    compare(now.read_units_per_second, &then.read_units_per_second, "reads");
+    compare(now.write_units_per_second, &then.write_units_per_second, "writes");
+    if (TextOf(now) == TextOf(then)) return std::nullopt;
+    return then;
+  }
   void ChangeWarmth() {
-    if (!wanted_.warm_throughput || Same(wanted_.warm_throughput, live_->warm_throughput)) return;
     UpdateTableRequest request = Changing();
-    request.warm_throughput = wanted_.warm_throughput;
-    Add("warm it", request);
+    request.warm_throughput = WarmerThan(*live_, wanted_, "");
+    if (request.warm_throughput) Add("warm it", request);
   }
 
   // A table changes one index at a time.
@@ -381,8 +440,7 @@ class Planner {
         action.provisioned_throughput = index.provisioned_throughput;
       if (MayHaveMaxima() && !Same(index.on_demand_throughput, other->on_demand_throughput))
         action.on_demand_throughput = MaximumFor(index.on_demand_throughput);
-      if (index.warm_throughput && !Same(index.warm_throughput, other->warm_throughput))
-        action.warm_throughput = index.warm_throughput;
+      action.warm_throughput = WarmerThan(*other, index, " of the index " + index.index_name);
       if (action.provisioned_throughput || action.on_demand_throughput || action.warm_throughput)
         Add("change the throughput of the index " + index.index_name, request);
     }
@@ -469,6 +527,7 @@ class Planner {
   std::string arn_;
   TablePlan& plan_;
   std::vector<std::string> refusals_;
+  bool encrypts_ = false;
 };
 
 // What CreateTable would say to it.
@@ -478,7 +537,20 @@ Status CheckAsRequest(const TableProperties& wanted) {
   return Done(ops::SchemaFrom(request));
 }
 
-// A name that CloudFormation takes for a resource, and that no other has.
+// Whether a store can encrypt is asked by a request for a table that is not there: it changes nothing.
+Status CheckCanEncrypt(Store* store) {
+  UpdateTableRequest request;
+  request.table_name = "holdfast-asks-before-it-applies";
+  request.sse_specification = {true, {}, {}};
+  auto asked = store->Run(request);
+  // Some answer otherwise to a request that changes nothing else.
+  if (asked || asked.error().message().find("no master key") == std::string::npos) return Ok{};
+  return asked.error();
+}
+
+// A name that CloudFormation takes for a resource, and that no other has: ‹…›Table, where what comes before
+// is unique, too, and begins the names of its outputs.
+constexpr std::string_view kIdEnd = "Table";
 std::string ResourceId(const std::string& table, const std::vector<WrittenTable>& others) {
   std::string id;
   bool upper = true;
@@ -487,11 +559,11 @@ std::string ResourceId(const std::string& table, const std::vector<WrittenTable>
     if (word) id.push_back(upper ? static_cast<char>(std::toupper(static_cast<unsigned char>(c))) : c);
     upper = !word;
   }
-  if (!id.ends_with("Table")) id += "Table";
-  std::string unique = id;
+  if (id.ends_with(kIdEnd)) id.resize(id.size() - kIdEnd.size());
+  std::string unique = id + std::string(kIdEnd);
   auto taken = [&](const WrittenTable& other) { return other.id == unique; };
   for (int number = 2; std::any_of(others.begin(), others.end(), taken); ++number)
-    unique = id + std::to_string(number);
+    unique = id + std::to_string(number) + std::string(kIdEnd);
   return unique;
 }
 
@@ -538,6 +610,7 @@ Result<std::vector<TablePlan>> PlanTables(Store* store, const Template& wanted, 
   std::vector<TablePlan> plans;
   std::string invalid;
   std::string refused;
+  std::optional<Status> can_encrypt;
   for (const TableResource& resource : wanted.tables) {
     std::string place = file + ":" + std::to_string(resource.place.line) + ": " + resource.place.path + ": ";
     TableProperties properties = Normal(resource.properties);
@@ -553,6 +626,9 @@ Result<std::vector<TablePlan>> PlanTables(Store* store, const Template& wanted, 
       planner.Update(*live);
     else
       planner.Create();
+    if (planner.encrypts() && !can_encrypt) can_encrypt = CheckCanEncrypt(store);
+    if (planner.encrypts() && !*can_encrypt)
+      invalid += (invalid.empty() ? "" : "\n") + place + can_encrypt->error().message();
     for (const std::string& why : planner.refusals())
       refused += (refused.empty() ? "" : "\n") + place + "the table " + plan.table + ": " + why;
     plans.push_back(std::move(plan));
@@ -568,7 +644,7 @@ Result<std::vector<TableReport>> Execute(Store* store, const std::vector<TablePl
     TableReport report{plan.table, plan.exists ? "as it should be" : "created", {}};
     for (const TablePlan::Step& step : plan.steps) {
       if (Status done = step.run(store); !done) {
-        Error error = FromStore(done.error());
+        const Error& error = done.error();
         return model::Refuse(RefusalName(error), "the table " + plan.table + ", " + step.what + ": " +
                                                      error.message() + ". What came before it is done");
       }
@@ -601,7 +677,7 @@ Result<std::string> ExportTemplate(Store* store, const std::vector<std::string>&
     if (!live)
       return Error(ErrorCode::kResourceNotFound, "there is no table " + name + " in " + store->name());
     std::string id = ResourceId(name, written.tables);
-    std::string prefix = tables.size() == 1 ? "" : id.substr(0, id.rfind("Table"));
+    std::string prefix = tables.size() == 1 ? "" : id.substr(0, id.size() - kIdEnd.size());
     written.tables.push_back({std::move(id), std::move(prefix), std::move(live->properties)});
   }
   return WriteTemplate(written);

@@ -65,6 +65,27 @@ struct PointInTimeRecoveryProperties {
   }
 };
 
+// Accepted where it is off, as some write out.
+struct ContributorInsightsProperties {
+  bool enabled = false;
+  std::optional<std::string> mode;
+
+  static constexpr std::string_view kTypeName = "ContributorInsightsSpecification";
+  static constexpr auto Fields() {
+    using S = ContributorInsightsProperties;
+    return FieldList(Field("Enabled", &S::enabled, {.required = true, .value_max = 0}),
+                     Field("Mode", &S::mode));
+  }
+};
+struct IndexProperties : GlobalSecondaryIndex {
+  std::optional<ContributorInsightsProperties> contributor_insights;
+
+  static constexpr auto Fields() {
+    return GlobalSecondaryIndex::Fields() +
+           FieldList(Field("ContributorInsightsSpecification", &IndexProperties::contributor_insights));
+  }
+};
+
 // AWS::DynamoDB::Table; what the other kinds of resources become.
 struct TableProperties {
   std::optional<std::string> table_name;
@@ -84,6 +105,7 @@ struct TableProperties {
   std::optional<PointInTimeRecoverySpecification> point_in_time_recovery;
   std::optional<SseProperties> encryption;
   std::optional<std::vector<Tag>> tags;
+  std::optional<ContributorInsightsProperties> contributor_insights;
 
   static constexpr std::string_view kTypeName = "AWS::DynamoDB::Table";
   static constexpr auto Fields() {
@@ -101,8 +123,9 @@ struct TableProperties {
         Field("TimeToLiveSpecification", &S::time_to_live),
         Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
         Field("SSESpecification", &S::encryption), Field("Tags", &S::tags),
-        Refused{"ContributorInsightsSpecification"}, Refused{"KinesisStreamSpecification"},
-        Refused{"ImportSourceSpecification"}, Refused{"ResourcePolicy"});
+        Field("ContributorInsightsSpecification", &S::contributor_insights),
+        Refused{"KinesisStreamSpecification"}, Refused{"ImportSourceSpecification"},
+        Refused{"ResourcePolicy"});
   }
 };
 
@@ -135,8 +158,8 @@ struct SimpleTableProperties {
   }
 };
 
-// AWS::DynamoDB::GlobalTable. Its maxima on demand stand in two places; its provisioned throughput comes with
-// a policy of scaling, which is AWS's alone.
+// AWS::DynamoDB::GlobalTable. Its maxima on demand stand in several places; its provisioned throughput comes
+// with a policy of scaling, which is AWS's alone.
 struct ReadOnDemandProperties {
   std::optional<int64_t> max_read_request_units;
 
@@ -157,6 +180,9 @@ struct GlobalTableIndexProperties {
   std::string index_name;
   std::vector<KeySchemaElement> key_schema;
   Projection projection;
+  std::optional<ReadOnDemandProperties> read_on_demand;
+  std::optional<WriteOnDemandProperties> write_on_demand;
+  std::optional<WarmThroughput> warm_throughput;
 
   static constexpr std::string_view kTypeName = "GlobalSecondaryIndex";
   static constexpr auto Fields() {
@@ -165,9 +191,35 @@ struct GlobalTableIndexProperties {
                            {.required = true, .length_min = 3, .length_max = 255, .pattern = kNamePattern}),
                      Field("KeySchema", &S::key_schema, {.required = true, .length_min = 1}),
                      Field("Projection", &S::projection, {.required = true}),
-                     Refused{"WriteProvisionedThroughputSettings"},
-                     Refused{"WriteOnDemandThroughputSettings"}, Refused{"ReadProvisionedThroughputSettings"},
-                     Refused{"ReadOnDemandThroughputSettings"}, Refused{"WarmThroughput"});
+                     Field("ReadOnDemandThroughputSettings", &S::read_on_demand),
+                     Field("WriteOnDemandThroughputSettings", &S::write_on_demand),
+                     Field("WarmThroughput", &S::warm_throughput),
+                     Refused{"ReadProvisionedThroughputSettings"},
+                     Refused{"WriteProvisionedThroughputSettings"});
+  }
+};
+// What a replica says of an index of the table.
+struct ReplicaIndexProperties {
+  std::string index_name;
+  std::optional<ReadOnDemandProperties> read_on_demand;
+  std::optional<ContributorInsightsProperties> contributor_insights;
+
+  static constexpr std::string_view kTypeName = "ReplicaGlobalSecondaryIndexSpecification";
+  static constexpr auto Fields() {
+    using S = ReplicaIndexProperties;
+    return FieldList(Field("IndexName", &S::index_name, {.required = true}),
+                     Field("ReadOnDemandThroughputSettings", &S::read_on_demand),
+                     Field("ContributorInsightsSpecification", &S::contributor_insights),
+                     Refused{"ReadProvisionedThroughputSettings"});
+  }
+};
+// Which key; whether it is encrypted says the table.
+struct ReplicaSseProperties {
+  std::optional<std::string> kms_master_key_id;
+
+  static constexpr std::string_view kTypeName = "ReplicaSSESpecification";
+  static constexpr auto Fields() {
+    return FieldList(Field("KMSMasterKeyId", &ReplicaSseProperties::kms_master_key_id));
   }
 };
 struct ReplicaProperties {
@@ -176,6 +228,9 @@ struct ReplicaProperties {
   std::optional<bool> deletion_protection;
   std::optional<PointInTimeRecoverySpecification> point_in_time_recovery;
   std::optional<ReadOnDemandProperties> read_on_demand;
+  std::optional<std::vector<ReplicaIndexProperties>> global_secondary_indexes;
+  std::optional<ContributorInsightsProperties> contributor_insights;
+  std::optional<ReplicaSseProperties> encryption;
   std::optional<std::vector<Tag>> tags;
 
   static constexpr std::string_view kTypeName = "ReplicaSpecification";
@@ -184,11 +239,13 @@ struct ReplicaProperties {
     return FieldList(Field("Region", &S::region, {.required = true}), Field("TableClass", &S::table_class),
                      Field("DeletionProtectionEnabled", &S::deletion_protection),
                      Field("PointInTimeRecoverySpecification", &S::point_in_time_recovery),
-                     Field("ReadOnDemandThroughputSettings", &S::read_on_demand), Field("Tags", &S::tags),
-                     Refused{"ContributorInsightsSpecification"}, Refused{"GlobalSecondaryIndexes"},
+                     Field("ReadOnDemandThroughputSettings", &S::read_on_demand),
+                     Field("GlobalSecondaryIndexes", &S::global_secondary_indexes),
+                     Field("ContributorInsightsSpecification", &S::contributor_insights),
+                     Field("SSESpecification", &S::encryption), Field("Tags", &S::tags),
                      Refused{"GlobalTableSettingsReplicationMode"}, Refused{"KinesisStreamSpecification"},
                      Refused{"ReadProvisionedThroughputSettings"}, Refused{"ReplicaStreamSpecification"},
-                     Refused{"ResourcePolicy"}, Refused{"SSESpecification"});
+                     Refused{"ResourcePolicy"});
   }
 };
 struct GlobalTableProperties {
@@ -201,6 +258,7 @@ struct GlobalTableProperties {
   std::optional<StreamProperties> stream;
   std::optional<TimeToLiveSpecification> time_to_live;
   std::optional<SseProperties> encryption;
+  std::optional<ReadOnDemandProperties> read_on_demand;
   std::optional<WriteOnDemandProperties> write_on_demand;
   std::optional<WarmThroughput> warm_throughput;
   std::vector<ReplicaProperties> replicas;
@@ -218,10 +276,10 @@ struct GlobalTableProperties {
         Field("SSESpecification", &S::encryption),
         Field("Replicas", &S::replicas, {.required = true, .length_min = 1}), Refused{"GlobalTableSourceArn"},
         Refused{"GlobalTableWitnesses"}, Refused{"MultiRegionConsistency"},
-        Refused{"ReadOnDemandThroughputSettings"}, Refused{"ReadProvisionedThroughputSettings"},
         Field("WarmThroughput", &S::warm_throughput),
+        Field("ReadOnDemandThroughputSettings", &S::read_on_demand),
         Field("WriteOnDemandThroughputSettings", &S::write_on_demand),
-        Refused{"WriteProvisionedThroughputSettings"});
+        Refused{"ReadProvisionedThroughputSettings"}, Refused{"WriteProvisionedThroughputSettings"});
   }
 };
 

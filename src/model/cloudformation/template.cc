@@ -1,6 +1,7 @@
 #include "model/cloudformation/template.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <utility>
 
@@ -18,6 +19,7 @@ constexpr std::string_view kTable = TableProperties::kTypeName;
 constexpr std::string_view kGlobalTable = GlobalTableProperties::kTypeName;
 constexpr std::string_view kSimpleTable = SimpleTableProperties::kTypeName;
 constexpr std::string_view kKeyOfKms = "KMSMasterKeyId";
+constexpr std::string_view kMarkOfCdk = "AWS::CDK::Metadata";  // CDK puts it everywhere; it makes nothing
 constexpr std::string_view kServerless = "AWS::Serverless-2016-10-31";
 
 bool IsTable(std::string_view type) {
@@ -41,6 +43,11 @@ Call CallAt(const At& at) {
   if (name != "Ref" && !name.starts_with("Fn::")) return {};
   return {name, at[name]};
 }
+
+struct Parameter {
+  Value value;
+  std::string unusable;  // why it has none
+};
 
 At ElementAt(const At& at, size_t i) {
   return {at.node[i], at.path + "[" + std::to_string(i) + "]"};
@@ -68,6 +75,7 @@ class Reader : private YamlReader {
       return Problem(top_, "a template is a map that has Resources");
     OnlyKeys(top_, {"AWSTemplateFormatVersion", "Description", "Metadata", "Parameters", "Mappings",
                     "Conditions", "Transform", "Globals", "Resources", "Outputs", "Rules"});
+    OneOf(top_["AWSTemplateFormatVersion"], {"2010-09-09"});
     EachElement(top_["Transform"], [&](const At& at) {
       if (at.text() != kServerless) Problem(at, "the transform " + at.text() + " is not supported");
     });
@@ -78,6 +86,15 @@ class Reader : private YamlReader {
     EachEntry(top_["Outputs"], [&](const std::string& name, const At& at) { ReadOutput(name, at); });
   }
 
+  void OneOf(const At& at, std::initializer_list<std::string_view> known) {
+    if (!at || std::find(known.begin(), known.end(), at.text()) != known.end()) return;
+    std::string list;
+    for (std::string_view one : known) list.append(list.empty() ? "" : ", ").append(one);
+    Problem(at, "should be one of " + list);
+  }
+
+  // What nothing refers to may be of a kind that is not known here, or have no value: tools put such
+  // parameters into every template.
   void ReadParameters() {
     At parameters = top_["Parameters"];
     for (const auto& [name, value] : options_.parameters) {
@@ -86,36 +103,61 @@ class Reader : private YamlReader {
     EachEntry(parameters, [&](const std::string& name, const At& at) {
       OnlyKeys(at, {"Type", "Default", "Description", "AllowedValues", "AllowedPattern",
                     "ConstraintDescription", "MinLength", "MaxLength", "MinValue", "MaxValue", "NoEcho"});
+      Parameter& parameter = parameters_[name];
       std::string type = at["Type"].text();
       bool list = type == "CommaDelimitedList" || type == "List<Number>" || type == "List<String>";
-      if (!list && type != "String" && type != "Number")
-        return Problem(at["Type"] ? at["Type"] : at, "parameters of type " + type + " are not supported");
       auto given = options_.parameters.find(name);
-      if (given == options_.parameters.end() && !at["Default"].node.IsScalar())
-        return Problem(at, "has no default: give it by --parameter " + name + "=…");
-      std::string text = given == options_.parameters.end() ? at["Default"].node.Scalar() : given->second;
-      std::vector<std::string> allowed = Texts(at["AllowedValues"]);
-      if (!allowed.empty() && !Has(allowed, text)) return Problem(at, text + " is none of its AllowedValues");
-      if (type == "Number" && !value::Number::Parse(text)) return Problem(at, text + " is no number");
-      Value value = TextValue(at, text);
-      if (list) {
-        value.kind = Value::Kind::kList;
-        for (size_t begin = 0; begin <= text.size();) {
-          size_t end = std::min(text.find(',', begin), text.size());
-          size_t from = std::min(text.find_first_not_of(' ', begin), end);
-          value.children.push_back(TextValue(at, text.substr(from, end - from)));
-          begin = end + 1;
-        }
+      if (!list && type != "String" && type != "Number") {
+        parameter.unusable = "parameters of type " + type + " are not supported";
+      } else if (given != options_.parameters.end()) {
+        parameter.value = ReadParameter(at, type, list, given->second);
+      } else if (at["Default"].node.IsScalar()) {
+        parameter.value = ReadParameter(at, type, list, at["Default"].node.Scalar());
+      } else {
+        parameter.unusable = "it has no default: give it by --parameter " + name + "=…";
       }
-      parameters_[name] = std::move(value);
     });
+  }
+
+  Value ReadParameter(const At& at, const std::string& type, bool list, const std::string& text) {
+    Value value = TextValue(at, text);
+    if (!list) {
+      CheckParameter(at, type, text);
+      return value;
+    }
+    value.kind = Value::Kind::kList;
+    for (size_t begin = 0; begin <= text.size();) {
+      size_t end = std::min(text.find(',', begin), text.size());
+      size_t from = std::min(text.find_first_not_of(' ', begin), end);
+      value.children.push_back(TextValue(at, text.substr(from, end - from)));
+      CheckParameter(at, type, value.children.back().text);
+      begin = end + 1;
+    }
+    return value;
+  }
+
+  void CheckParameter(const At& at, const std::string& type, const std::string& text) {
+    std::vector<std::string> allowed = Texts(at["AllowedValues"]);
+    if (!allowed.empty() && !Has(allowed, text)) return Problem(at, text + " is none of its AllowedValues");
+    auto size = static_cast<int64_t>(text.size());
+    if (size < Integer(at["MinLength"], 0, 0, kFileBytesMax))
+      Problem(at, text + " is shorter than its MinLength");
+    if (size > Integer(at["MaxLength"], kFileBytesMax, 0, kFileBytesMax))
+      Problem(at, text + " is longer than its MaxLength");
+    if (type != "Number" && type != "List<Number>") return;
+    auto number = value::Number::Parse(text);
+    if (!number) return Problem(at, text + " is no number");
+    std::optional<double> least = Decimal(at["MinValue"]);
+    std::optional<double> most = Decimal(at["MaxValue"]);
+    if (least && number->ToDouble() < *least) Problem(at, text + " is less than its MinValue");
+    if (most && number->ToDouble() > *most) Problem(at, text + " is more than its MaxValue");
   }
 
   void ReadResource(const std::string& id, const At& at) {
     std::string type = at["Type"].text();
     if (type.empty()) return Problem(at, "has no Type");
     if (!IsTable(type)) {
-      if (options_.tables_only)
+      if (options_.tables_only || type == kMarkOfCdk)
         template_.skipped.push_back({at.path, type});
       else
         Problem(at["Type"],
@@ -124,6 +166,8 @@ class Reader : private YamlReader {
     }
     OnlyKeys(at, {"Type", "Properties", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy", "Condition",
                   "Metadata"});
+    OneOf(at["DeletionPolicy"], {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"});
+    OneOf(at["UpdateReplacePolicy"], {"Delete", "Retain", "Snapshot"});
     if (type == kSimpleTable && !HasServerlessTransform())
       Problem(at["Type"], type + " needs the line `Transform: " + std::string(kServerless) + "`");
     if (at["Condition"] && !Holds(at["Condition"].text(), at["Condition"])) {
@@ -193,9 +237,25 @@ class Reader : private YamlReader {
     return table;
   }
 
+  static void AddMaxima(const std::optional<ReadOnDemandProperties>& read,
+                        const std::optional<WriteOnDemandProperties>& write,
+                        std::optional<OnDemandThroughput>* maxima) {
+    if ((read || write) && !*maxima) maxima->emplace();
+    if (read && read->max_read_request_units)
+      (*maxima)->max_read_request_units = read->max_read_request_units;
+    if (write && write->max_write_request_units)
+      (*maxima)->max_write_request_units = write->max_write_request_units;
+  }
+
   TableProperties FromGlobal(GlobalTableProperties global, const Value& at) {
     TableProperties table;
     table.billing_mode = global.billing_mode;
+    if (global.billing_mode != BillingMode::kPayPerRequest) {
+      const Value* said = at.Find("BillingMode");
+      Problem(said == nullptr ? at.place : said->place,
+              "holdfast makes global tables on demand only: BillingMode should be PAY_PER_REQUEST" +
+                  std::string(said == nullptr ? ", and is PROVISIONED where it is left out" : ""));
+    }
     table.attribute_definitions = std::move(global.attribute_definitions);
     table.key_schema = std::move(global.key_schema);
     table.local_secondary_indexes = std::move(global.local_secondary_indexes);
@@ -206,42 +266,66 @@ class Reader : private YamlReader {
       made.index_name = std::move(index.index_name);
       made.key_schema = std::move(index.key_schema);
       made.projection = std::move(index.projection);
+      made.warm_throughput = index.warm_throughput;
+      AddMaxima(index.read_on_demand, index.write_on_demand, &made.on_demand_throughput);
       table.global_secondary_indexes->push_back(std::move(made));
     }
     table.stream = std::move(global.stream);
     table.time_to_live = std::move(global.time_to_live);
     table.encryption = std::move(global.encryption);
     table.warm_throughput = global.warm_throughput;
+    AddMaxima(global.read_on_demand, global.write_on_demand, &table.on_demand_throughput);
     if (global.replicas.size() > 1) {
       const Value& second = at.Find("Replicas")->children[1];
       Problem(second.place,
               "a second replica (" + global.replicas[1].region +
                   "): a store of holdfast is one region, and makes global tables of one replica");
     }
-    if (global.replicas.empty()) return table;
-    ReplicaProperties& replica = global.replicas[0];
-    table.table_class = replica.table_class;
-    table.deletion_protection = replica.deletion_protection;
-    table.point_in_time_recovery = std::move(replica.point_in_time_recovery);
-    table.tags = std::move(replica.tags);
-    if (global.write_on_demand || replica.read_on_demand) {
-      table.on_demand_throughput.emplace();
-      if (replica.read_on_demand)
-        table.on_demand_throughput->max_read_request_units = replica.read_on_demand->max_read_request_units;
-      if (global.write_on_demand)
-        table.on_demand_throughput->max_write_request_units = global.write_on_demand->max_write_request_units;
-    }
+    if (!global.replicas.empty())
+      AddReplica(std::move(global.replicas[0]), at.Find("Replicas")->children[0], &table);
     return table;
+  }
+
+  // What it says wins over what the table says of all.
+  void AddReplica(ReplicaProperties replica, const Value& at, TableProperties* table) {
+    table->table_class = replica.table_class;
+    table->deletion_protection = replica.deletion_protection;
+    table->point_in_time_recovery = std::move(replica.point_in_time_recovery);
+    table->tags = std::move(replica.tags);
+    AddMaxima(replica.read_on_demand, std::nullopt, &table->on_demand_throughput);
+    if (replica.encryption && replica.encryption->kms_master_key_id) {
+      if (table->encryption && table->encryption->enabled)
+        table->encryption->kms_master_key_id = std::move(replica.encryption->kms_master_key_id);
+      else
+        Problem(at.Find("SSESpecification")->place, "the table has no SSESpecification that is enabled");
+    }
+    if (!replica.global_secondary_indexes) return;
+    std::vector<GlobalSecondaryIndex> none;
+    std::vector<GlobalSecondaryIndex>& indexes =
+        table->global_secondary_indexes ? *table->global_secondary_indexes : none;
+    for (size_t i = 0; i < replica.global_secondary_indexes->size(); ++i) {
+      const ReplicaIndexProperties& said = (*replica.global_secondary_indexes)[i];
+      auto index = std::find_if(indexes.begin(), indexes.end(), [&](const GlobalSecondaryIndex& one) {
+        return one.index_name == said.index_name;
+      });
+      if (index != indexes.end())
+        AddMaxima(said.read_on_demand, std::nullopt, &index->on_demand_throughput);
+      else
+        Problem(at.Find("GlobalSecondaryIndexes")->children[i].place,
+                "the table has no index " + said.index_name);
+    }
   }
 
   void ReadOutput(const std::string& name, const At& at) {
     OnlyKeys(at, {"Description", "Value", "Export", "Condition"});
     if (!at["Value"]) return Problem(at, "has no Value");
+    LeaveOut scope(this, at.path);
     if (at["Condition"] && !Holds(at["Condition"].text(), at["Condition"])) return;
-    std::optional<Value> value = EvaluateOrLeaveOut(at["Value"], at.path);
-    if (!value) return;
-    if (value->kind != Value::Kind::kText) return Problem(at["Value"], "an output is a text");
-    template_.outputs.push_back({name, std::move(value->text)});
+    size_t problems_before = problems().size();
+    Value value = Evaluate(at["Value"]);
+    if (scope.left_out() || problems().size() > problems_before) return;
+    if (value.kind != Value::Kind::kText) return Problem(at["Value"], "an output is a text");
+    template_.outputs.push_back({name, std::move(value.text)});
   }
 
   // A table comes after those that it depends on.
@@ -317,6 +401,7 @@ class Reader : private YamlReader {
     Nested nested(&depth_);
     if (depth_ > kNestedMax) return Absent(at, "rests on too many others");
     if (Call call = CallAt(at); !call.name.empty()) return EvaluateCall(call, at);
+    if (at.node.IsNull()) return Absent(at, "has no value; AWS::NoValue leaves a property out");
     Value value;
     value.place = PlaceOf(at);
     if (at.node.IsScalar()) {
@@ -329,8 +414,7 @@ class Reader : private YamlReader {
       value.kind = Value::Kind::kMap;
       EachEntry(at, [&](const std::string& name, const At& entry) {
         // Tables that name another key, or none, are the same to whoever uses them.
-        Value child =
-            name == kKeyOfKms ? EvaluateOrLeaveOut(entry, entry.path).value_or(Value{}) : Evaluate(entry);
+        Value child = name == kKeyOfKms ? EvaluateOrLeaveOut(entry) : Evaluate(entry);
         AddChild(name, std::move(child), &value);
       });
     }
@@ -342,23 +426,56 @@ class Reader : private YamlReader {
     parent->children.push_back(std::move(child));
   }
 
-  // What goes with the resources that are left out: it is listed at `path` and is nothing if it names one.
-  std::optional<Value> EvaluateOrLeaveOut(const At& at, const std::string& path) {
-    bool before = std::exchange(may_name_skipped_, options_.tables_only);
+  // While it lives, what rests on something that is not known here, and would otherwise be refused, is left
+  // out if only tables are wanted, and listed at `path`.
+  class LeaveOut {
+   public:
+    LeaveOut(Reader* reader, std::string path)
+        : reader_(*reader),
+          path_(std::move(path)),
+          before_(std::exchange(reader->may_leave_out_, reader->options_.tables_only)) {}
+    ~LeaveOut() {
+      reader_.may_leave_out_ = before_;
+      if (reader_.why_left_out_.empty()) return;
+      std::string why = std::exchange(reader_.why_left_out_, {});
+      // Globals are evaluated for every table.
+      std::vector<Template::Skipped>& skipped = reader_.template_.skipped;
+      auto is_this = [&](const Template::Skipped& other) { return other.path == path_; };
+      if (std::none_of(skipped.begin(), skipped.end(), is_this)) skipped.push_back({path_, std::move(why)});
+    }
+    LeaveOut(const LeaveOut&) = delete;
+    LeaveOut& operator=(const LeaveOut&) = delete;
+
+    bool left_out() const { return !reader_.why_left_out_.empty(); }
+
+   private:
+    Reader& reader_;
+    const std::string path_;
+    const bool before_;
+  };
+  using YamlReader::Problem;
+  // What follows from something that is left out is no problem of its own.
+  void Problem(const At& at, const std::string& what) {
+    if (why_left_out_.empty()) YamlReader::Problem(at, what);
+  }
+  // What is not known here, though AWS may know it.
+  void NotKnown(const At& at, const std::string& why) {
+    if (!may_leave_out_)
+      Problem(at, why);
+    else if (why_left_out_.empty())
+      why_left_out_ = why;
+  }
+
+  // Nothing when it is left out.
+  Value EvaluateOrLeaveOut(const At& at) {
+    LeaveOut scope(this, at.path);
     Value value = Evaluate(at);
-    may_name_skipped_ = before;
-    if (names_skipped_.empty()) return value;
-    std::string why = "it names " + std::exchange(names_skipped_, {});
-    // Globals are evaluated for every table.
-    auto is_this = [&](const Template::Skipped& other) { return other.path == path; };
-    if (std::none_of(template_.skipped.begin(), template_.skipped.end(), is_this))
-      template_.skipped.push_back({path, std::move(why)});
-    return std::nullopt;
+    return scope.left_out() ? Value{} : value;
   }
 
   std::string EvaluateText(const At& at) {
     Value value = Evaluate(at);
-    if (value.kind != Value::Kind::kText && problems().empty() && names_skipped_.empty())
+    if (value.kind != Value::Kind::kText && problems().empty() && why_left_out_.empty())
       Problem(at, "should be a text");
     return value.text;
   }
@@ -375,7 +492,8 @@ class Reader : private YamlReader {
       return Evaluate(ElementAt(argument, Holds(ElementAt(argument, 0).text(), at) ? 1 : 2));
     }
     if (call.name == "Fn::FindInMap") return FindInMap(argument, at);
-    return Absent(at, "the function " + call.name + " is not supported");
+    NotKnown(at, "the function " + call.name + " is not supported");
+    return {};
   }
 
   static bool IsListOf(const At& at, size_t size) { return at.node.IsSequence() && at.node.size() == size; }
@@ -388,9 +506,14 @@ class Reader : private YamlReader {
     if (name == "AWS::URLSuffix") return MadeText(at, "amazonaws.com");
     if (name == "AWS::StackName") return MadeText(at, StackName());
     if (auto parameter = parameters_.find(name); parameter != parameters_.end()) {
-      if (parameter->second.kind == Value::Kind::kText) return MadeText(at, parameter->second.text);
-      made_bytes_ += parameter->second.text.size();
-      Value list = parameter->second;
+      const auto& [value, unusable] = parameter->second;
+      if (!unusable.empty()) {
+        NotKnown(at, "the parameter " + name + ": " + unusable);
+        return {};
+      }
+      if (value.kind == Value::Kind::kText) return MadeText(at, value.text);
+      made_bytes_ += value.text.size();
+      Value list = value;
       list.place = PlaceOf(at);
       return list;
     }
@@ -424,7 +547,7 @@ class Reader : private YamlReader {
                       NameOfTable(id, resource);
     if (attribute == "Arn") return MadeText(at, arn);
     if (attribute == "StreamArn") {
-      if (resource["Properties"]["StreamSpecification"])
+      if (HasStream(id, resource["Properties"]["StreamSpecification"]))
         return MadeText(at, arn + "/stream/(known when it is made)");
       return Absent(at, id + " has no StreamSpecification");
     }
@@ -432,6 +555,17 @@ class Reader : private YamlReader {
     if (attribute == "TableId" && global) return MadeText(at, "(known when it is made)");
     return Absent(at, id + " has no attribute " + attribute + "; it has Arn" +
                           (global ? ", StreamArn and TableId" : " and StreamArn"));
+  }
+
+  bool HasStream(const std::string& id, const At& specification) {
+    if (!specification) return false;
+    auto [known, is_new] = streams_.try_emplace(id, true);  // one that asks for itself does not make it go
+    if (is_new) {
+      bool stands = Evaluate(specification).kind != Value::Kind::kAbsent;
+      streams_[id] = stands;
+      return stands;
+    }
+    return known->second;
   }
 
   // "${Table}-${AWS::Region}", with names of its own in a second element.
@@ -511,7 +645,10 @@ class Reader : private YamlReader {
     if (!is_new && !known->second) Problem(condition, "rests on itself");
     if (!is_new) return known->second.value_or(false);
     bool holds = Test(condition);
-    conditions_[name] = holds;
+    if (why_left_out_.empty())
+      conditions_[name] = holds;
+    else
+      conditions_.erase(name);  // it is not known, and others may have to
     return holds;
   }
 
@@ -552,10 +689,7 @@ class Reader : private YamlReader {
       return false;
     }
     if (IsTable(resource["Type"].text())) return true;
-    if (may_name_skipped_)
-      names_skipped_ = id;
-    else
-      Problem(at, "names " + id + ", which is no table");
+    NotKnown(at, "names " + id + ", which is no table");
     return false;
   }
 
@@ -569,9 +703,9 @@ class Reader : private YamlReader {
     names_[id] = {};
     At name = resource["Properties"]["TableName"];
     // A name is never left out, whatever asks for it.
-    bool before = std::exchange(may_name_skipped_, false);
+    bool before = std::exchange(may_leave_out_, false);
     std::string text = name ? Evaluate(name).text : "";
-    may_name_skipped_ = before;
+    may_leave_out_ = before;
     if (text.empty()) text = options_.stack_name.empty() ? id : options_.stack_name + "-" + id;
     return names_[id] = text;
   }
@@ -579,21 +713,56 @@ class Reader : private YamlReader {
   const ReadOptions& options_;
   At top_;
   Template template_;
-  std::map<std::string, Value> parameters_;
+  std::map<std::string, Parameter> parameters_;
   std::map<std::string, std::optional<bool>> conditions_;  // nothing: it is being looked at
+  std::map<std::string, bool> streams_;                    // of tables: whether there is one
   std::map<std::string, std::string> names_;               // of tables; empty while one is being found
   size_t made_bytes_ = 0;
   size_t depth_ = 0;  // of values and conditions that are being evaluated
-  bool may_name_skipped_ = false;
-  std::string names_skipped_;  // by what is being evaluated and may do so
+  bool may_leave_out_ = false;
+  std::string why_left_out_;  // empty: it is not
 };
+
+// JSON writes what lies beyond 16 bits as two escapes, which YAML's reader does not put together.
+std::string JoinSurrogates(std::string_view json) {
+  auto unit = [&](size_t at) -> uint32_t {
+    if (at + 6 > json.size() || json.substr(at, 2) != "\\u") return 0;
+    uint32_t read = 0;
+    auto [end, failed] = std::from_chars(json.data() + at + 2, json.data() + at + 6, read, 16);
+    return failed == std::errc() && end == json.data() + at + 6 ? read : 0;
+  };
+  std::string joined;
+  for (size_t i = 0; i < json.size();) {
+    uint32_t high = unit(i);
+    uint32_t low = unit(i + 6);
+    if (high >= 0xD800 && high < 0xDC00 && low >= 0xDC00 && low < 0xE000) {
+      uint32_t character = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+      for (int shift : {18, 12, 6, 0})
+        joined.push_back(static_cast<char>((shift == 18 ? 0xF0 : 0x80) | ((character >> shift) & 0x3F)));
+      i += 12;
+    } else {
+      size_t taken = json[i] == '\\' ? 2 : 1;  // "\\u" is no escape of a character
+      joined.append(json.substr(i, taken));
+      i += taken;
+    }
+  }
+  return joined;
+}
+
+YAML::Node Parse(std::string_view text) {
+  size_t begin = text.find_first_not_of(" \t\r\n");
+  bool json = begin != std::string_view::npos && text[begin] == '{';
+  std::vector<YAML::Node> documents = YAML::LoadAll(json ? JoinSurrogates(text) : std::string(text));
+  if (documents.size() > 1) throw YAML::Exception(documents[1].Mark(), "a template is one document");
+  return documents.empty() ? YAML::Node() : documents[0];
+}
 
 }  // namespace
 
 Result<Template> ReadTemplate(std::string_view text, const std::string& file, const ReadOptions& options) {
   if (text.size() > kFileBytesMax) return ValidationError(file + ": larger than 1 MB");
   try {
-    return Reader(file, options).Read(YAML::Load(std::string(text)));
+    return Reader(file, options).Read(Parse(text));
   } catch (const YAML::Exception& e) {
     return ValidationError(file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
   }

@@ -182,6 +182,56 @@ TEST(Template, GlobalTablesHaveOneReplica) {
   EXPECT_THAT(Problem(text("{Region: us-east-1}, {Region: eu-west-1}")),
               HasSubstr("Resources.G.Properties.Replicas[1]: a second replica (eu-west-1)"));
   EXPECT_THAT(Problem(text("")), HasSubstr("Properties.Replicas: should have at least 1 elements"));
+  EXPECT_EQ(Problem(text("{Region: us-east-1, SSESpecification: {KMSMasterKeyId: a}}")).substr(0, 67),
+            "t.yaml:1: Resources.G.Properties.Replicas[0].SSESpecification: the ");
+  EXPECT_THAT(Problem(text("{Region: us-east-1, GlobalSecondaryIndexes: [{IndexName: byG}]}")),
+              HasSubstr("Replicas[0].GlobalSecondaryIndexes[0]: the table has no index byG"));
+  std::string provisioned = text("{Region: us-east-1}");
+  provisioned.erase(provisioned.find("BillingMode"), 29);
+  EXPECT_THAT(Problem(provisioned), HasSubstr("on demand only: BillingMode should be PAY_PER_REQUEST"));
+}
+
+// As CDK's TableV2 writes one of one region.
+TEST(Template, GlobalTablesSayMuchOfTheirReplica) {
+  auto read = Read(R"yaml(
+Parameters:
+  BootstrapVersion: {Type: "AWS::SSM::Parameter::Value<String>", Default: /cdk-bootstrap/x/version}
+Rules: {CheckBootstrapVersion: {Assertions: [{Assert: {"Fn::Not": [{"Fn::Contains": [["1"], {Ref: BootstrapVersion}]}]}}]}}
+Resources:
+  CDKMetadata: {Type: "AWS::CDK::Metadata", Properties: {Analytics: v2}, Metadata: {"aws:cdk:path": S/CDKMetadata}}
+  G:
+    Type: AWS::DynamoDB::GlobalTable
+    Properties:
+      BillingMode: PAY_PER_REQUEST
+      AttributeDefinitions: [{AttributeName: id, AttributeType: S}, {AttributeName: g, AttributeType: S}]
+      KeySchema: [{AttributeName: id, KeyType: HASH}]
+      GlobalSecondaryIndexes:
+        - IndexName: byG
+          KeySchema: [{AttributeName: g, KeyType: HASH}]
+          Projection: {ProjectionType: ALL}
+          WarmThroughput: {ReadUnitsPerSecond: 13000, WriteUnitsPerSecond: 5000}
+          WriteOnDemandThroughputSettings: {MaxWriteRequestUnits: 7}
+      SSESpecification: {SSEEnabled: true, SSEType: KMS}
+      WriteOnDemandThroughputSettings: {MaxWriteRequestUnits: 8}
+      Replicas:
+        - Region: !Ref AWS::Region
+          ContributorInsightsSpecification: {Enabled: false}
+          ReadOnDemandThroughputSettings: {MaxReadRequestUnits: 6}
+          SSESpecification: {KMSMasterKeyId: one}
+          GlobalSecondaryIndexes:
+            - IndexName: byG
+              ContributorInsightsSpecification: {Enabled: false}
+              ReadOnDemandThroughputSettings: {MaxReadRequestUnits: 5}
+)yaml");
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->skipped[0].path, "Resources.CDKMetadata");
+  const TableProperties& table = read->tables[0].properties;
+  EXPECT_EQ(table.on_demand_throughput, (OnDemandThroughput{6, 8}));
+  EXPECT_EQ(table.encryption->kms_master_key_id, "one");
+  const GlobalSecondaryIndex& index = (*table.global_secondary_indexes)[0];
+  EXPECT_EQ(index.on_demand_throughput, (OnDemandThroughput{5, 7}));
+  EXPECT_EQ(index.warm_throughput->read_units_per_second, 13000);
+  EXPECT_EQ(index.warm_throughput->write_units_per_second, 5000);
 }
 
 TEST(Template, DB_I_02_WhatIsNotSupportedIsNamedWithItsPlace) {
@@ -190,8 +240,17 @@ TEST(Template, DB_I_02_WhatIsNotSupportedIsNamedWithItsPlace) {
   EXPECT_EQ(
       Problem(Simple("      SSESpecification:\n        SSEEnabled: true\n        Colour: red\n")),
       "t.yaml:10: Resources.Orders.Properties.SSESpecification.Colour: no property of SSESpecification");
-  for (const char* name : {"ContributorInsightsSpecification", "KinesisStreamSpecification",
-                           "ImportSourceSpecification", "ResourcePolicy"}) {
+  EXPECT_EQ(Problem(Simple("      ContributorInsightsSpecification: {Enabled: false}\n")), "nothing wrong");
+  EXPECT_EQ(
+      Problem(Simple("      ContributorInsightsSpecification: {Enabled: true}\n")),
+      "t.yaml:8: Resources.Orders.Properties.ContributorInsightsSpecification.Enabled: not supported by "
+      "holdfast, and may only be false");
+  EXPECT_THAT(
+      Problem(Simple("      GlobalSecondaryIndexes: [{IndexName: byId, KeySchema: [{AttributeName: id, "
+                     "KeyType: HASH}], Projection: {ProjectionType: ALL}, "
+                     "ContributorInsightsSpecification: {Enabled: true}}]\n")),
+      HasSubstr("GlobalSecondaryIndexes[0].ContributorInsightsSpecification.Enabled: not supported"));
+  for (const char* name : {"KinesisStreamSpecification", "ImportSourceSpecification", "ResourcePolicy"}) {
     EXPECT_EQ(Problem(Simple("      " + std::string(name) + ": {Enabled: true}\n")),
               "t.yaml:8: Resources.Orders.Properties." + std::string(name) +
                   ": not supported by holdfast (AWS::DynamoDB::Table)");
@@ -213,14 +272,78 @@ TEST(Template, DB_I_02_WhatIsNotSupportedIsNamedWithItsPlace) {
             "t.yaml:8: Resources.Queue.Type: AWS::SQS::Queue is not support");
   EXPECT_EQ(Problem(Simple() + "Transform: AWS::Include\n"),
             "t.yaml:8: Transform: the transform AWS::Include is not supported");
+  EXPECT_EQ(Problem(Simple() + "AWSTemplateFormatVersion: foo\n"),
+            "t.yaml:8: AWSTemplateFormatVersion: should be one of 2010-09-09");
+  EXPECT_EQ(Problem(Simple("    DeletionPolicy: Banana\n")),
+            "t.yaml:8: Resources.Orders.DeletionPolicy: should be one of Delete, Retain, "
+            "RetainExceptOnCreate, Snapshot");
   EXPECT_EQ(
-      Problem(Simple() + "Parameters: {P: {Type: 'AWS::SSM::Parameter::Value<String>'}}\n"),
-      "t.yaml:8: Parameters.P.Type: parameters of type AWS::SSM::Parameter::Value<String> are not supported");
-  EXPECT_THAT(Problem(Simple() + "Parameters: {P: {Type: String}}\n"), HasSubstr("--parameter P=…"));
+      Problem(Simple("      TableName: null\n")),
+      "t.yaml:8: Resources.Orders.Properties.TableName: has no value; AWS::NoValue leaves a property out");
+  EXPECT_THAT(Problem(Simple() + "---\n" + Simple()), HasSubstr("t.yaml:9: a template is one document"));
+  EXPECT_EQ(Problem(Simple("      StreamSpecification: !Ref AWS::NoValue\n") +
+                    "Outputs: {S: {Value: !GetAtt Orders.StreamArn}}\n"),
+            "t.yaml:9: Outputs.S.Value: Orders has no StreamSpecification");
   EXPECT_THAT(Problem(Simple(), {.parameters = {{"P", "x"}}}), HasSubstr("there is no parameter P"));
   EXPECT_THAT(Problem("Resources: {A: {Type: 'AWS::DynamoDB::Table'}}"), HasSubstr("has no KeySchema"));
   EXPECT_THAT(Problem("Resources: [1]"), HasSubstr("a map that has Resources"));
   EXPECT_THAT(Problem("a: b: c"), HasSubstr("t.yaml:1: "));
+}
+
+// Tools put parameters into every template that no table uses.
+TEST(Template, ParametersAreReadWhenTheyAreReferredTo) {
+  std::string unused =
+      "Parameters:\n"
+      "  Ssm: {Type: 'AWS::SSM::Parameter::Value<String>', Default: /a/b}\n"
+      "  Vpc: {Type: 'AWS::EC2::VPC::Id'}\n"
+      "  Missing: {Type: String}\n";
+  EXPECT_EQ(Problem(Simple() + unused), "nothing wrong");
+  EXPECT_EQ(Problem(Simple("      TableName: !Ref Ssm\n") + unused),
+            "t.yaml:8: Resources.Orders.Properties.TableName: the parameter Ssm: parameters of type "
+            "AWS::SSM::Parameter::Value<String> are not supported");
+  EXPECT_THAT(Problem(Simple("      TableName: !Sub 'x-${Missing}'\n") + unused),
+              HasSubstr("the parameter Missing: it has no default: give it by --parameter Missing=…"));
+  std::string outputs =
+      "Conditions: {C: !Equals [!Ref Ssm, x]}\n"
+      "Outputs: {A: {Value: !ImportValue b}, B: {Value: !Ref Vpc}, C: {Condition: C, Value: x}, T: {Value: "
+      "!Ref Orders}, U: {Value: !Join ['', !Ref Vpc]}}\n";
+  EXPECT_THAT(Problem(Simple() + unused + outputs),
+              HasSubstr("Outputs.A.Value: the function Fn::ImportValue"));
+  auto read = Read(Simple() + unused + outputs, {.tables_only = true});
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ(read->outputs.size(), 1);
+  ASSERT_EQ(read->skipped.size(), 4);
+  EXPECT_EQ(read->skipped[0].path, "Outputs.A");
+  EXPECT_EQ(read->skipped[2].path, "Outputs.C");
+  EXPECT_THAT(Problem(Simple("    Condition: C\n") + unused + outputs, {.tables_only = true}),
+              HasSubstr("the parameter Ssm: "))
+      << "of a table it has to be known";
+}
+
+TEST(Template, ParametersKeepTheirBounds) {
+  auto text = [](const std::string& parameter) {
+    return Simple() + "Parameters: {P: {" + parameter + "}}\n";
+  };
+  EXPECT_EQ(Problem(text("Type: String, Default: abc, MinLength: 3, MaxLength: 3")), "nothing wrong");
+  EXPECT_THAT(Problem(text("Type: String, Default: abcd, MaxLength: 3")),
+              HasSubstr("longer than its MaxLength"));
+  EXPECT_THAT(Problem(text("Type: String, Default: a, MinLength: 3")),
+              HasSubstr("shorter than its MinLength"));
+  EXPECT_THAT(Problem(text("Type: Number, Default: 4, MaxValue: 3.5")), HasSubstr("more than its MaxValue"));
+  EXPECT_THAT(Problem(text("Type: Number, Default: 3, MinValue: 3.5")), HasSubstr("less than its MinValue"));
+  EXPECT_EQ(Problem(text("Type: CommaDelimitedList, Default: 'a, b', AllowedValues: [a, b]")),
+            "nothing wrong");
+  EXPECT_THAT(Problem(text("Type: List<Number>, Default: '1,x'")), HasSubstr("x is no number"));
+}
+
+TEST(Template, JsonMayWriteCharactersAsTwoEscapes) {
+  std::string text = R"({"Resources": {"T": {"Type": "AWS::DynamoDB::Table", "Properties": {
+    "BillingMode": "PAY_PER_REQUEST", "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+    "Tags": [{"Key": "a", "Value": "\u00e9\ud83d\ude00 \\ud83d\\ude00"}]}}}})";
+  auto read = Read(text);
+  ASSERT_TRUE(read) << read.error().message();
+  EXPECT_EQ((*read->tables[0].properties.tags)[0].value, "é😀 \\ud83d\\ude00");
 }
 
 TEST(Template, TablesOnlyLeavesOthersOut) {
@@ -249,7 +372,7 @@ TEST(Template, TablesOnlyLeavesTheKeysOfOthersOut) {
     EXPECT_EQ(encryption.kms_master_key_id, std::nullopt) << named;
     ASSERT_EQ(read->skipped.size(), 2);
     EXPECT_EQ(read->skipped[0].path, "Resources.Orders.Properties.SSESpecification.KMSMasterKeyId");
-    EXPECT_EQ(read->skipped[0].why, "it names Key");
+    EXPECT_EQ(read->skipped[0].why, "names Key, which is no table");
     EXPECT_THAT(Problem(text), HasSubstr("KMSMasterKeyId: names Key, which is no table"));
   }
   EXPECT_THAT(
@@ -356,6 +479,39 @@ TEST_F(Applied, MaximaGoWithBillingOnDemand) {
   EXPECT_TRUE(Details(without).empty());
 }
 
+// Nothing is lost to a step that could not have been done after it.
+TEST_F(Applied, WhatAStoreWillRefuseIsKnownBefore) {
+  std::string index =
+      "      GlobalSecondaryIndexes: [{IndexName: byId, KeySchema: [{AttributeName: id, KeyType: HASH}], "
+      "Projection: {ProjectionType: ALL}}]\n";
+  auto warm = [](const std::string& reads) {
+    return "      WarmThroughput: {ReadUnitsPerSecond: " + reads + "}\n";
+  };
+  ASSERT_TRUE(Apply(Simple(index + warm("15000"))));
+  EXPECT_TRUE(Details(Simple(index + warm("15000"))).empty()) << "what it does not say stays";
+  EXPECT_THAT(
+      Details(Simple(warm("14000"))),
+      ElementsAre(HasSubstr("WarmThroughput is 15000 reads and would become 14000: it can only rise")));
+  EXPECT_THAT(Details(Simple(warm("16000"))), ElementsAre("warm it", "delete the index byId"));
+}
+
+TEST_F(Applied, AnotherKeyIsTaken) {
+  auto text = [](const std::string& key) {
+    return Simple("      SSESpecification: {SSEEnabled: true, SSEType: KMS" + key + "}\n");
+  };
+  ASSERT_TRUE(Apply(text("")));
+  EXPECT_TRUE(Details(text("")).empty());
+  EXPECT_EQ(ExportTemplate(store_.get(), {"Orders"})->find("KMSMasterKeyId"), std::string::npos);
+  EXPECT_THAT(Details(text(", KMSMasterKeyId: alias/one")), ElementsAre("encrypt it with the key alias/one"));
+  EXPECT_TRUE(Details(text(", KMSMasterKeyId: alias/one")).empty());
+  EXPECT_THAT(Details(text(", KMSMasterKeyId: one")), ElementsAre("encrypt it with the key one"));
+  EXPECT_TRUE(Details(text(", KMSMasterKeyId: one")).empty());
+  EXPECT_TRUE(Details(text("")).empty()) << "one that is no longer named stays";
+  std::string exported = *ExportTemplate(store_.get(), {"Orders"});
+  EXPECT_THAT(exported, HasSubstr("KMSMasterKeyId: arn:aws:kms:us-east-1:123456789012:key/one"));
+  EXPECT_TRUE(Details(exported).empty());
+}
+
 TEST_F(Applied, AClassThatIsSaidIsShown) {
   auto shown = [&] { return store_->Run(DescribeTableRequest{"Orders"})->table.table_class_summary; };
   ASSERT_TRUE(Apply(Simple()));
@@ -446,6 +602,17 @@ TEST_F(Applied, DB_I_02_ExportsRoundTrip) {
   ASSERT_TRUE(Apply(*text));
   EXPECT_EQ(*ExportTemplate(store_.get(), {"Orders"}), *text);
   EXPECT_EQ(ExportTemplate(store_.get(), {"Nobody"}).error().code(), ErrorCode::kResourceNotFound);
+}
+
+TEST_F(Applied, DB_I_02_NamesThatLookAlikeAreExportedTogether) {
+  std::vector<std::string> tables = {"a-bb", "a.bb", "Foo", "FooTable", "Foo2", "2Tables"};
+  for (const std::string& name : tables) ASSERT_TRUE(Apply(Simple("      TableName: " + name + "\n")));
+  auto text = ExportTemplate(store_.get(), tables);
+  ASSERT_TRUE(text);
+  auto read = Read(*text);
+  ASSERT_TRUE(read) << read.error().message() << *text;
+  EXPECT_EQ(read->tables.size(), tables.size());
+  EXPECT_EQ(read->outputs.size(), 2 * tables.size());
 }
 
 }  // namespace

@@ -75,6 +75,11 @@ class PropertyReader {
     Read(value, rules, &read);
     *out = {read.enabled, read.recovery_period_in_days};
   }
+  void Read(const Value& value, const Rules& rules, GlobalSecondaryIndex* out) {
+    IndexProperties read;
+    Read(value, rules, &read);
+    *out = std::move(read);
+  }
 
   template <class T>
   void Read(const Value& value, const Rules& rules, std::optional<T>* out) {
@@ -96,10 +101,12 @@ class PropertyReader {
     *out = value.text;
   }
   // CloudFormation takes flags and numbers that are written as texts.
-  void Read(const Value& value, const Rules&, bool* out) {
+  void Read(const Value& value, const Rules& rules, bool* out) {
     *out = value.text == "true" || value.text == "True";
     if (!*out && value.text != "false" && value.text != "False")
       problems_.Problem(value.place, "should be true or false");
+    if (*out && rules.value_max == 0)
+      problems_.Problem(value.place, "not supported by holdfast, and may only be false");
   }
   void Read(const Value& value, const Rules& rules, int64_t* out) {
     auto number = value::Number::Parse(value.text);
