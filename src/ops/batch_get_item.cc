@@ -18,7 +18,9 @@ struct TablePlan {
   TableRef ref;
   std::optional<expression::Projection> projection;
   std::vector<std::string> item_keys;
-  double units = 0;  // that were read; charged when nothing can send us back to the beginning
+  // Charged, and counted, when nothing can send us back to the beginning.
+  double units = 0;
+  size_t throttled = 0;
 };
 
 // Everything that can be refused without the tables, for all tables, before the first is opened.
@@ -33,7 +35,7 @@ Status Validate(const BatchGetItemRequest& request, std::vector<TablePlan>* plan
                               {{"ProjectionExpression", asked.projection_expression.has_value()}}));
     expression::Scope scope = ScopeOf(asked);
     HF_CHECK_OK(scope.CheckUsable(asked.projection_expression.has_value(), false, ""));
-    TablePlan plan{&name, &asked, {}, {}, {}, 0};
+    TablePlan plan{&name, &asked, {}, {}, {}};
     if (asked.projection_expression) {
       HF_CHECK_OK(scope.CheckMaps());
       HF_TRY(plan.projection, ParseProjection(asked.projection_expression, &scope));
@@ -78,7 +80,6 @@ Result<BatchGetItemResponse> Perform(Context& context, const BatchGetItemRequest
   engine::View view = context.engine->NewView(engine::Engine::Reads::kMany);
   size_t bytes = 0, processed = 0;
   bool full = false;
-  std::optional<Error> throttled;
   for (TablePlan& plan : plans) {
     bool consistent = plan.asked->consistent_read.value_or(false);
     std::vector<Item>& items = response.responses[*plan.name];
@@ -86,9 +87,9 @@ Result<BatchGetItemResponse> Perform(Context& context, const BatchGetItemRequest
       std::string stored;
       size_t size = 0;
       bool found = false;
-      Status admitted = AdmitRead(context, plan.ref, nullptr, plan.units);
-      if (!admitted) throttled = admitted.error();
-      bool reads = !full && admitted;
+      bool has_room = HasRoomToRead(context, plan.ref, nullptr, plan.units);
+      if (!has_room) ++plan.throttled;
+      bool reads = !full && has_room;
       if (reads) {
         HF_TRY(found, context.engine->Get(plan.item_keys[i], view, context.wait, &stored));
         full = found && bytes + engine::DecodeStored(stored).size > limits::kBatchGetBytesMax;
@@ -109,6 +110,11 @@ Result<BatchGetItemResponse> Perform(Context& context, const BatchGetItemRequest
       ++processed;
       plan.units += ReadUnits(size, consistent);
     }
+  }
+  std::optional<Error> throttled;
+  for (const TablePlan& plan : plans) {
+    for (size_t i = 0; i < plan.throttled; ++i)
+      throttled = Throttle(context, plan.ref, nullptr, Access::kRead);
   }
   if (processed == 0 && throttled) return *throttled;
   for (const TablePlan& plan : plans) {

@@ -22,8 +22,12 @@ std::optional<Timestamp> TimeOrNone(int64_t millis) {
   return Timestamp{millis};
 }
 
-ProvisionedThroughputDescription ThroughputOf(const ProvisionedThroughput& throughput) {
+ProvisionedThroughputDescription ThroughputOf(const ProvisionedThroughput& throughput,
+                                              const engine::ThroughputChanges& changes, int64_t now_millis) {
   ProvisionedThroughputDescription description;
+  description.last_increase_date_time = TimeOrNone(changes.increased_millis);
+  description.last_decrease_date_time = TimeOrNone(changes.decreased_millis);
+  description.number_of_decreases_today = changes.DecreasesOn(now_millis);
   description.read_capacity_units = throughput.read_capacity_units;
   description.write_capacity_units = throughput.write_capacity_units;
   return description;
@@ -44,7 +48,8 @@ VectorIndexDescription DescribeVectorIndex(const IndexSchema& index, const Table
   return description;
 }
 
-void AddIndex(const IndexSchema& index, engine::Table& table, const std::string& arn, TableDescription* out) {
+void AddIndex(const IndexSchema& index, engine::Table& table, const std::string& arn, int64_t now_millis,
+              TableDescription* out) {
   const engine::Tally& tally = *table.IndexTally(index.id);
   if (index.is_global()) {
     GlobalSecondaryIndexDescription description;
@@ -53,7 +58,8 @@ void AddIndex(const IndexSchema& index, engine::Table& table, const std::string&
     description.projection = ProjectionOf(index);
     description.index_status = table.schema()->restoring() ? IndexStatus::kCreating : index.status;
     if (index.status == IndexStatus::kCreating) description.backfilling = true;
-    description.provisioned_throughput = ThroughputOf(index.throughput.value_or(ProvisionedThroughput{}));
+    description.provisioned_throughput = ThroughputOf(index.throughput.value_or(ProvisionedThroughput{}),
+                                                      index.throughput_changes, now_millis);
     description.on_demand_throughput = MaximaOf(index.on_demand);
     description.warm_throughput = {index.warm.read_capacity_units, index.warm.write_capacity_units};
     description.index_size_bytes = tally.bytes;
@@ -124,11 +130,9 @@ TableDescription Describe(Context& context, engine::Table& table) {
   description.item_count = table.tally.count;
   description.table_size_bytes = table.tally.bytes;
   description.deletion_protection_enabled = schema->deletion_protection;
-  description.provisioned_throughput = ThroughputOf(schema->throughput);
-  description.provisioned_throughput.last_increase_date_time =
-      TimeOrNone(schema->throughput_increased_millis);
-  description.provisioned_throughput.last_decrease_date_time =
-      TimeOrNone(schema->throughput_decreased_millis);
+  int64_t now_millis = context.engine->clock().NowMillis();
+  description.provisioned_throughput =
+      ThroughputOf(schema->throughput, schema->throughput_changes, now_millis);
   description.on_demand_throughput = MaximaOf(schema->on_demand);
   description.warm_throughput = {schema->warm.read_capacity_units, schema->warm.write_capacity_units};
   if (schema->billing_mode_given) {
@@ -158,7 +162,7 @@ TableDescription Describe(Context& context, engine::Table& table) {
     description.latest_stream_arn = StreamArn(context, *schema, stream);
   }
   for (const IndexSchema& index : schema->indexes) {
-    AddIndex(index, table, description.table_arn + "/index/" + index.name, &description);
+    AddIndex(index, table, description.table_arn + "/index/" + index.name, now_millis, &description);
     // A table is in full use, and shown so, while a vector index is filled.
     if (index.is_vector()) continue;
     if (index.status != IndexStatus::kActive && schema->status == TableStatus::kActive) {

@@ -85,6 +85,7 @@ Status AddIndexes(const TableSchema& source, Kind kind, const std::optional<std:
     index.id = 0;
     index.status = IndexStatus::kActive;  // it is filled with the table
     index.allocating = false;
+    index.throughput_changes = {};
     if (target->billing == BillingMode::kPayPerRequest)
       index.throughput.reset();
     else

@@ -1,5 +1,7 @@
 #include "ops/throughput.h"
 
+#include "ops/fault.h"
+
 namespace holdfast::ops {
 namespace {
 
@@ -42,11 +44,15 @@ Error Throttle(Context& context, const TableRef& ref, const engine::IndexSchema*
                std::string(of_index ? kIndexExceeded : kTableExceeded), std::move(detail));
 }
 
-Status AdmitRead(Context& context, const TableRef& ref, const engine::IndexSchema* index, double planned) {
+bool HasRoomToRead(Context& context, const TableRef& ref, const engine::IndexSchema* index, double planned) {
   if (!ref.table->limited.load(std::memory_order_relaxed)) [[likely]]
-    return Ok{};
+    return true;
   engine::TokenBucket& bucket = ConsumptionOf(ref, index)->reads;
-  if (!bucket.limited() || bucket.Balance(context.engine->clock().NowMillis()) > planned) return Ok{};
+  return !bucket.limited() || bucket.Balance(context.engine->clock().NowMillis()) > planned;
+}
+
+Status AdmitRead(Context& context, const TableRef& ref, const engine::IndexSchema* index, double planned) {
+  if (HasRoomToRead(context, ref, index, planned)) return Ok{};
   return Throttle(context, ref, index, Access::kRead);
 }
 
@@ -56,7 +62,7 @@ CancellationReason ReasonOf(const Error& throttled) {
 }
 
 void CountError(const Context& context, const Error& error) {
-  if (context.table == nullptr || error.code() == ErrorCode::kWouldBlock) return;
+  if (context.table == nullptr) return;
   engine::RequestCounts& counts = context.table->requests;
   switch (error.code()) {
     case ErrorCode::kConditionalCheckFailed: return AddOne(&counts.failed_conditions);
@@ -65,15 +71,11 @@ void CountError(const Context& context, const Error& error) {
     case ErrorCode::kThrottling:
       if (error.detail() == nullptr) AddOne(&context.table->consumption.throttled_writes);
       return;
-    case ErrorCode::kProvisionedThroughputExceeded:
-    case ErrorCode::kTransactionInProgress: return;
-    case ErrorCode::kTransactionCanceled:  // its failed conditions and conflicts were counted, table by table
-      for (const CancellationReason& reason : error.detail()->reasons) {
-        if (reason.code == "ValidationError") return AddOne(&counts.user_errors);
-      }
-      return;
-    default: AddOne(error.code() >= ErrorCode::kInternal ? &counts.system_errors : &counts.user_errors);
+    default: break;
   }
+  Fault fault = FaultOf(error);
+  if (fault == Fault::kUser) AddOne(&counts.user_errors);
+  if (fault == Fault::kServer) AddOne(&counts.system_errors);
 }
 
 }  // namespace holdfast::ops

@@ -23,6 +23,9 @@ inline Error Throttle(Context& context, const TableRef& ref, const engine::Write
 
 // Before a table, or an index of it, is read. A local index is read at its table's expense. `planned` are
 // units that the request will be charged for what it asked for before.
+bool HasRoomToRead(Context& context, const TableRef& ref, const engine::IndexSchema* index = nullptr,
+                   double planned = 0);
+// The same, with the refusal, which is counted: nothing after it may answer kWouldBlock.
 Status AdmitRead(Context& context, const TableRef& ref, const engine::IndexSchema* index = nullptr,
                  double planned = 0);
 

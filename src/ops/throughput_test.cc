@@ -1,6 +1,10 @@
 // DB-T-03: throughput as requests meet it, at times that the test sets. A bucket starts with 300 seconds'
 // worth.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
 
 #include "base/clock.h"
 #include "engine/engine.h"
@@ -318,12 +322,14 @@ TEST_F(ThroughputTest, DB_T_03_TheModeIsSwitchedOnline) {
   update.billing_mode = BillingMode::kProvisioned;
   update.provisioned_throughput = ProvisionedThroughput{1, 1};
   ASSERT_TRUE(Do(update).has_value());
+  EXPECT_FALSE(Put("Tab", Sized("b", 1)).has_value()) << "what is owed stays owed";
+  clock_.Advance(91'000);
   EXPECT_TRUE(Put("Tab", Sized("b", 390)).has_value());
   EXPECT_FALSE(Put("Tab", Sized("b", 1)).has_value());
   update.billing_mode.reset();
   update.provisioned_throughput = ProvisionedThroughput{1, 100};
   ASSERT_TRUE(Do(update).has_value());
-  clock_.Advance(1'000);
+  clock_.Advance(4'000);
   EXPECT_TRUE(Put("Tab", Sized("b", 1)).has_value()) << "more units count at once";
 }
 
@@ -470,6 +476,107 @@ TEST_F(ThroughputTest, ExpiredItemsCostTheTableNothing) {
   ASSERT_TRUE(engine_->RunHousekeeping().has_value());
   EXPECT_FALSE(Has("Tab", "a"));
   EXPECT_EQ(engine_->catalog().Find("Tab")->requests.expired_items, 1u);
+}
+
+// What DescribeTable says of the changes of a table and of an index.
+TEST_F(ThroughputTest, ChangesAreDescribed) {
+  Create("Tab", {10, 10}, ProvisionedThroughput{10, 10});
+  auto update = [&](ProvisionedThroughput units) {
+    UpdateTableRequest request;
+    request.table_name = "Tab";
+    request.provisioned_throughput = units;
+    auto& index = request.global_secondary_index_updates.emplace().emplace_back().update.emplace();
+    index.index_name = "by_g";
+    index.provisioned_throughput = units;
+    auto updated = Do(request);
+    ASSERT_TRUE(updated.has_value()) << updated.error().ToString();
+  };
+  auto described = [&] {
+    DescribeTableRequest request;
+    request.table_name = "Tab";
+    TableDescription table = Do(request)->table;
+    std::vector<ProvisionedThroughputDescription> both{table.provisioned_throughput};
+    both.push_back(*table.global_secondary_indexes->at(0).provisioned_throughput);
+    return both;
+  };
+  for (const auto& of : described()) {
+    EXPECT_FALSE(of.last_increase_date_time.has_value());
+    EXPECT_EQ(of.number_of_decreases_today, 0);
+  }
+  int64_t increased = clock_.NowMillis();
+  update({11, 11});
+  clock_.Advance(1000);
+  update({11, 10});
+  clock_.Advance(1000);
+  update({9, 10});
+  for (const auto& of : described()) {
+    EXPECT_EQ(of.last_increase_date_time->millis, increased);
+    EXPECT_EQ(of.last_decrease_date_time->millis, increased + 2000);
+    EXPECT_EQ(of.number_of_decreases_today, 2);
+  }
+  clock_.Advance(86'400'000);
+  for (const auto& of : described()) EXPECT_EQ(of.number_of_decreases_today, 0) << "on another day";
+  update({8, 8});
+  for (const auto& of : described()) EXPECT_EQ(of.number_of_decreases_today, 1);
+}
+
+// A cold read sends the whole request to where it may wait: what it counts must not count twice.
+TEST_F(ThroughputTest, ABatchThatIsRunAgainCountsOnce) {
+  auto directory = std::filesystem::temp_directory_path() / ("holdfast-cold-" + std::to_string(::getpid()));
+  engine::EngineOptions options{.clock = &clock_, .seed = 1, .manual_housekeeping = true};
+  options.options.directory = directory.string();
+  engine_ = *engine::Engine::Open(options);
+  Create("Apart", {1, 1000});
+  Create("Cold", {1000, 1000});
+  ASSERT_TRUE(Put("Apart", Sized("a", 390)).has_value());
+  ASSERT_TRUE(Put("Cold", Sized("a", 390)).has_value());
+  engine_.reset();
+  engine_ = *engine::Engine::Open(options);
+  Of("Apart").reads.Charge(1000);
+  BatchGetItemRequest batch;
+  batch.request_items["Apart"].keys = {Item{{"p", "a"}}};
+  batch.request_items["Cold"].keys = {Item{{"p", "a"}}};
+  Context context{.engine = engine_.get(), .wait = storage::Wait::kNever};
+  auto got = Execute(context, batch, {});
+  ASSERT_FALSE(got.has_value());
+  ASSERT_EQ(got.error().code(), ErrorCode::kWouldBlock) << got.error().ToString();
+  EXPECT_EQ(Of("Apart").throttled_reads, 0u);
+  auto again = Do(batch);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(again->responses["Cold"].size(), 1u);
+  EXPECT_EQ(Of("Apart").throttled_reads, 1u);
+  engine_.reset();
+  std::filesystem::remove_all(directory);
+}
+
+// With --transient-status-ms a table is UPDATING for a while, as on AWS.
+TEST_F(ThroughputTest, ATableIsChangedOnceAtATime) {
+  engine::EngineOptions options{.clock = &clock_, .seed = 1};
+  options.options.transient_status_millis = 300;
+  engine_ = *engine::Engine::Open(options);
+  auto settled = [&] {
+    for (int i = 0; i < 500; ++i) {
+      if (engine_->catalog().Find("Tab")->schema()->status == TableStatus::kActive) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  };
+  Create("Tab", {1, 1});
+  ASSERT_TRUE(settled());
+  UpdateTableRequest update;
+  update.table_name = "Tab";
+  update.provisioned_throughput = ProvisionedThroughput{2, 2};
+  ASSERT_TRUE(Do(update).has_value());
+  update.provisioned_throughput = ProvisionedThroughput{3, 3};
+  auto refused = Do(update);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().ToString(),
+            "ResourceInUseException: Attempt to change a resource which is still in use: Table is being "
+            "updated: Tab");
+  EXPECT_TRUE(Put("Tab", Sized("a", 1)).has_value());
+  ASSERT_TRUE(settled());
+  EXPECT_TRUE(Do(update).has_value());
+  engine_.reset();
 }
 
 TEST_F(ThroughputTest, DB_M_01_ErrorsAreCountedForTheirTable) {

@@ -95,14 +95,7 @@ Status ChangeThroughput(const ProvisionedThroughput& wanted, int64_t now_millis,
         ". Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher "
         "limits.");
   }
-  if (wanted.read_capacity_units > current.read_capacity_units ||
-      wanted.write_capacity_units > current.write_capacity_units) {
-    schema->throughput_increased_millis = now_millis;
-  }
-  if (wanted.read_capacity_units < current.read_capacity_units ||
-      wanted.write_capacity_units < current.write_capacity_units) {
-    schema->throughput_decreased_millis = now_millis;
-  }
+  schema->throughput_changes.Note(current, wanted, now_millis);
   current = wanted;
   return Ok{};
 }
@@ -181,7 +174,7 @@ std::vector<AttributeDefinition> DefinitionsIn(const UpdateTableRequest& request
 }
 
 Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRequest& request,
-                   TableSchema* schema) {
+                   int64_t now_millis, TableSchema* schema) {
   if (update.create) {
     HF_CHECK_OK(CheckCreatable(update.create->index_name, schema));
     auto globals = std::count_if(schema->indexes.begin(), schema->indexes.end(),
@@ -221,7 +214,9 @@ Status ChangeIndex(const GlobalSecondaryIndexUpdate& update, const UpdateTableRe
     return ValidationError("The provisioned throughput for the index " + name +
                            " will not change. The requested value equals the current value.");
   }
-  index->throughput = update.update->provisioned_throughput;
+  const ProvisionedThroughput& wanted = *update.update->provisioned_throughput;
+  index->throughput_changes.Note(index->throughput.value_or(ProvisionedThroughput{}), wanted, now_millis);
+  index->throughput = wanted;
   return Ok{};
 }
 
@@ -256,7 +251,7 @@ Status Edit(Context& context, const UpdateTableRequest& request, bool delayed, i
   HF_CHECK_OK(ChangeBilling(request, now_millis, schema));
   if (request.global_secondary_index_updates) {
     for (const GlobalSecondaryIndexUpdate& update : *request.global_secondary_index_updates) {
-      HF_CHECK_OK(ChangeIndex(update, request, schema));
+      HF_CHECK_OK(ChangeIndex(update, request, now_millis, schema));
     }
   }
   for (const IndexSchema& index : schema->indexes) {

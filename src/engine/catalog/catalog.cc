@@ -23,7 +23,7 @@ size_t ActiveSchema::VectorBacklog() const {
 
 Table::Table(SchemaPtr schema, size_t vector_graph_min, std::shared_ptr<ItemGuard> item_guard)
     : guard(std::move(item_guard)), vector_graph_min_(vector_graph_min) {
-  Activate(std::move(schema));
+  Activate(std::move(schema), -1);  // its buckets are full whenever they are first looked at
 }
 
 std::shared_ptr<const ActiveSchema> Table::active() const {
@@ -31,7 +31,7 @@ std::shared_ptr<const ActiveSchema> Table::active() const {
   return active_;
 }
 
-void Table::Activate(SchemaPtr schema) {
+void Table::Activate(SchemaPtr schema, int64_t now_millis) {
   std::map<ObjectId, LiveVectorsPtr> live;
   {
     base::MutexLock lock(&mu_);
@@ -52,12 +52,13 @@ void Table::Activate(SchemaPtr schema) {
     next->index_tallies.push_back(IndexTally(index.id));
     next->index_consumption.push_back(IndexConsumption(index.id));
   }
-  SetLimits(*next);
+  SetLimits(*next, now_millis);
   base::MutexLock lock(&mu_);
+  for (const IndexSchema& index : next->schema->indexes) index_names_.emplace(index.id, index.name);
   active_ = std::move(next);
 }
 
-void Table::SetLimits(const ActiveSchema& active) {
+void Table::SetLimits(const ActiveSchema& active, int64_t now_millis) {
   const TableSchema& schema = *active.schema;
   bool provisioned = schema.billing == BillingMode::kProvisioned;
   bool any = false;
@@ -67,8 +68,8 @@ void Table::SetLimits(const ActiveSchema& active) {
                                       ? units.value_or(ProvisionedThroughput{})
                                       : ProvisionedThroughput{maxima.max_read_request_units.value_or(0),
                                                               maxima.max_write_request_units.value_or(0)};
-    consumption->reads.SetRate(rates.read_capacity_units);
-    consumption->writes.SetRate(rates.write_capacity_units);
+    consumption->reads.SetRate(rates.read_capacity_units, now_millis);
+    consumption->writes.SetRate(rates.write_capacity_units, now_millis);
     any = any || rates != ProvisionedThroughput{};
   };
   set(schema.throughput, schema.on_demand, &consumption);
@@ -91,6 +92,29 @@ Consumption* Table::IndexConsumption(ObjectId index) {
   auto& consumption = index_consumption_[index];
   if (consumption == nullptr) consumption = std::make_unique<Consumption>();
   return consumption.get();
+}
+
+UsedByName Table::Usage() const {
+  auto used = [](const Consumption& of) {
+    return Used{static_cast<double>(of.read_halves) / 2, static_cast<double>(of.write_halves) / 2,
+                static_cast<double>(of.throttled_reads + of.throttled_writes)};
+  };
+  base::MutexLock lock(&mu_);
+  const std::string& name = active_->schema->name;
+  UsedByName usage{{name, used(consumption)}};
+  for (const auto& [id, index_name] : index_names_)
+    usage[name + "/" + index_name].Add(used(*index_consumption_.at(id)));
+  return usage;
+}
+
+void Table::RefillBuckets() {
+  auto refill = [](Consumption* of) {
+    of->reads.Refill();
+    of->writes.Refill();
+  };
+  refill(&consumption);
+  base::MutexLock lock(&mu_);
+  for (const auto& [id, of_index] : index_consumption_) refill(of_index.get());
 }
 
 LiveVectorsPtr Table::LiveIndex(ObjectId index) const {
@@ -133,8 +157,23 @@ bool Catalog::Add(TablePtr table) {
 }
 
 void Catalog::Remove(const std::string& name) {
+  constexpr size_t kNamesMax = 10'000;
   base::WriterLock lock(&mu_);
-  tables_.erase(name);
+  auto table = tables_.find(name);
+  if (table == tables_.end()) return;
+  for (const auto& [of, used] : table->second->Usage()) {
+    if (used_before_.size() < kNamesMax || used_before_.contains(of)) used_before_[of].Add(used);
+  }
+  tables_.erase(table);
+}
+
+UsedByName Catalog::Usage() const {
+  base::ReaderLock lock(&mu_);
+  UsedByName usage = used_before_;
+  for (const auto& [name, table] : tables_) {
+    for (const auto& [of, used] : table->Usage()) usage[of].Add(used);
+  }
+  return usage;
 }
 
 std::vector<SchemaPtr> Catalog::Dropped() const {

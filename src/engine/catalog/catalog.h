@@ -46,6 +46,20 @@ struct Consumption {
   TokenBucket reads, writes;
 };
 
+// What was consumed of a table or an index, and how often it was refused, since the store was opened.
+struct Used {
+  double reads = 0, writes = 0;  // units
+  double throttled = 0;
+
+  void Add(const Used& other) {
+    reads += other.reads;
+    writes += other.writes;
+    throttled += other.throttled;
+  }
+};
+// "Music" and "Music/byGenre".
+using UsedByName = std::map<std::string, Used>;
+
 // Requests that named a table, since the store was opened.
 struct RequestCounts {
   std::atomic<uint64_t> answered{0};
@@ -83,7 +97,7 @@ class Table {
   SchemaPtr schema() const { return active()->schema; }
   std::shared_ptr<const ActiveSchema> active() const;
   // Requires: gate held for writing.
-  void Activate(SchemaPtr schema);
+  void Activate(SchemaPtr schema, int64_t now_millis);
 
   base::SharedMutex gate;
   std::atomic<bool> dropped{false};      // read under the gate
@@ -98,18 +112,23 @@ class Table {
   // Of one index; made when the index first appears.
   Tally* IndexTally(ObjectId index);
   Consumption* IndexConsumption(ObjectId index);
+  // By the table and every index that it has, or had.
+  UsedByName Usage() const;
+  // As after a start.
+  void RefillBuckets();
   // Null when there is no such vector index.
   LiveVectorsPtr LiveIndex(ObjectId index) const;
 
  private:
   // The rates of the buckets, as the schema has them.
-  void SetLimits(const ActiveSchema& active);
+  void SetLimits(const ActiveSchema& active, int64_t now_millis);
 
   const size_t vector_graph_min_;
   mutable base::Mutex mu_;
   std::shared_ptr<const ActiveSchema> active_ HF_GUARDED_BY(mu_);
   std::map<ObjectId, std::unique_ptr<Tally>> index_tallies_ HF_GUARDED_BY(mu_);
   std::map<ObjectId, std::unique_ptr<Consumption>> index_consumption_ HF_GUARDED_BY(mu_);
+  std::map<ObjectId, std::string> index_names_ HF_GUARDED_BY(mu_);  // of those there are and were
   std::map<ObjectId, LiveVectorsPtr> live_vectors_ HF_GUARDED_BY(mu_);
 };
 using TablePtr = std::shared_ptr<Table>;
@@ -125,6 +144,9 @@ class Catalog {
   // Returns false when the name is taken.
   bool Add(TablePtr table);
   void Remove(const std::string& name);
+  // Of all tables there are, and with it what those that are gone left behind under their names: it never
+  // shrinks.
+  UsedByName Usage() const;
 
   // What tables that are gone have left behind: those that had streams, which stay readable for a day.
   std::vector<SchemaPtr> Dropped() const;
@@ -135,6 +157,7 @@ class Catalog {
   mutable base::SharedMutex mu_;
   std::map<std::string, TablePtr, std::less<>> tables_ HF_GUARDED_BY(mu_);
   std::map<ObjectId, SchemaPtr> dropped_ HF_GUARDED_BY(mu_);
+  UsedByName used_before_ HF_GUARDED_BY(mu_);  // by tables that are gone; of bounded size
 };
 
 }  // namespace holdfast::engine

@@ -24,6 +24,12 @@ AttributeValue EncodeThroughput(const ProvisionedThroughput& throughput) {
       {{"read", throughput.read_capacity_units}, {"write", throughput.write_capacity_units}});
 }
 
+void EncodeChanges(const ThroughputChanges& changes, AttributeMap* map) {
+  if (changes.increased_millis != 0) map->emplace("throughput_increased", changes.increased_millis);
+  if (changes.decreased_millis != 0) map->emplace("throughput_decreased", changes.decreased_millis);
+  if (changes.decreases != 0) map->emplace("throughput_decreases", changes.decreases);
+}
+
 AttributeValue EncodeMaxima(const OnDemandThroughput& maxima) {
   AttributeMap map;
   if (maxima.max_read_request_units) map.emplace("read", *maxima.max_read_request_units);
@@ -40,6 +46,10 @@ class Record : public CatalogRecord {
     if (value == nullptr) return std::nullopt;
     Record inner(*value);
     return ProvisionedThroughput{inner.Integer("read"), inner.Integer("write")};
+  }
+  ThroughputChanges Changes() const {
+    return {Integer("throughput_increased"), Integer("throughput_decreased"),
+            Integer("throughput_decreases")};
   }
   OnDemandThroughput Maxima(std::string_view name) const {
     const AttributeValue* value = Find(name);
@@ -86,6 +96,7 @@ AttributeValue EncodeIndex(const IndexSchema& index) {
                    {"included", AttributeValue::List(std::move(included))},
                    {"status", NameOf(index.status)}};
   if (index.throughput) map.emplace("throughput", EncodeThroughput(*index.throughput));
+  EncodeChanges(index.throughput_changes, &map);
   if (index.is_global()) {
     map.emplace("on_demand", EncodeMaxima(index.on_demand));
     map.emplace("warm", EncodeThroughput(index.warm));
@@ -148,6 +159,7 @@ IndexSchema DecodeIndex(const AttributeValue& value) {
   }
   index.status = EnumNamed(record.Text("status"), IndexStatus::kActive);
   index.throughput = record.Throughput("throughput");
+  index.throughput_changes = record.Changes();
   index.on_demand = record.Maxima("on_demand");
   index.warm = record.Throughput("warm").value_or(ProvisionedThroughput{});
   if (const AttributeValue* vector = record.Find("vector")) index.vector = DecodeVector(*vector);
@@ -251,6 +263,24 @@ value::Type ToType(ScalarAttributeType type) {
   HF_ASSERT(false);
 }
 
+void ThroughputChanges::Note(const ProvisionedThroughput& from, const ProvisionedThroughput& to,
+                             int64_t now_millis) {
+  if (to.read_capacity_units > from.read_capacity_units ||
+      to.write_capacity_units > from.write_capacity_units) {
+    increased_millis = now_millis;
+  }
+  if (to.read_capacity_units < from.read_capacity_units ||
+      to.write_capacity_units < from.write_capacity_units) {
+    decreases = DecreasesOn(now_millis) + 1;
+    decreased_millis = now_millis;
+  }
+}
+
+int64_t ThroughputChanges::DecreasesOn(int64_t now_millis) const {
+  constexpr int64_t kDayMillis = 86'400'000;
+  return decreased_millis / kDayMillis == now_millis / kDayMillis ? decreases : 0;
+}
+
 bool IndexSchema::Projects(std::string_view attribute) const {
   return projection == ProjectionType::kAll ||
          std::binary_search(projected.begin(), projected.end(), attribute);
@@ -342,8 +372,6 @@ std::string EncodeSchema(const TableSchema& schema) {
                    {"billing_given", schema.billing_mode_given},
                    {"on_demand_since", schema.on_demand_since_millis},
                    {"throughput", EncodeThroughput(schema.throughput)},
-                   {"throughput_increased", schema.throughput_increased_millis},
-                   {"throughput_decreased", schema.throughput_decreased_millis},
                    {"on_demand", EncodeMaxima(schema.on_demand)},
                    {"warm", EncodeThroughput(schema.warm)},
                    {"class_changed", schema.table_class_millis},
@@ -352,6 +380,7 @@ std::string EncodeSchema(const TableSchema& schema) {
                    {"ttl_attribute", schema.ttl_attribute},
                    {"ttl_status", NameOf(schema.ttl_status)},
                    {"ttl_changed", schema.ttl_changed_millis}};
+  EncodeChanges(schema.throughput_changes, &map);
   if (!schema.sse_key_arn.empty()) map.emplace("sse_key", schema.sse_key_arn);
   if (schema.table_class) map.emplace("class", NameOf(*schema.table_class));
   if (schema.restored_from) map.emplace("restored_from", EncodeRestoredFrom(*schema.restored_from));
@@ -390,8 +419,7 @@ Result<TableSchema> DecodeSchema(ByteView bytes) {
   schema.billing_mode_given = record.Flag("billing_given");
   schema.on_demand_since_millis = record.Integer("on_demand_since");
   schema.throughput = record.Throughput("throughput").value_or(ProvisionedThroughput{});
-  schema.throughput_increased_millis = record.Integer("throughput_increased");
-  schema.throughput_decreased_millis = record.Integer("throughput_decreased");
+  schema.throughput_changes = record.Changes();
   schema.on_demand = record.Maxima("on_demand");
   schema.warm = record.Throughput("warm").value_or(ProvisionedThroughput{});
   if (record.Find("class") != nullptr)

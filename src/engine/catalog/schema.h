@@ -48,6 +48,16 @@ struct VectorSchema {
   VectorSettings settings;
 };
 
+// When provisioned throughput was changed.
+struct ThroughputChanges {
+  int64_t increased_millis = 0;  // the last time; 0: never
+  int64_t decreased_millis = 0;
+  int64_t decreases = 0;  // on the day (UTC) of the last one
+
+  void Note(const ProvisionedThroughput& from, const ProvisionedThroughput& to, int64_t now_millis);
+  int64_t DecreasesOn(int64_t now_millis) const;
+};
+
 struct IndexSchema {
   enum class Kind : uint8_t { kLocal = 0, kGlobal = 1, kVector = 2 };  // stored on disk: never renumber
 
@@ -61,6 +71,7 @@ struct IndexSchema {
   std::vector<std::string> included;  // NonKeyAttributes as given, for kInclude
   IndexStatus status = IndexStatus::kActive;
   std::optional<ProvisionedThroughput> throughput;
+  ThroughputChanges throughput_changes;
   OnDemandThroughput on_demand;
   ProvisionedThroughput warm;          // as of TableSchema
   std::optional<VectorSchema> vector;  // of kVector
@@ -112,8 +123,7 @@ struct TableSchema {
   bool billing_mode_given = false;  // BillingModeSummary appears once a mode was asked for
   int64_t on_demand_since_millis = 0;
   ProvisionedThroughput throughput;
-  int64_t throughput_increased_millis = 0;
-  int64_t throughput_decreased_millis = 0;
+  ThroughputChanges throughput_changes;
   OnDemandThroughput on_demand;  // the most it may use while it is on demand
   // Units a second that it is said to be ready for: never less than they were.
   ProvisionedThroughput warm;

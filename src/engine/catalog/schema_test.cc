@@ -21,7 +21,8 @@ TableSchema Everything() {
                      .projection = ProjectionType::kInclude,
                      .included = {"z", "y"},
                      .status = IndexStatus::kCreating,
-                     .throughput = ProvisionedThroughput{3, 4}};
+                     .throughput = ProvisionedThroughput{3, 4},
+                     .throughput_changes = {13, 14, 1}};
   TableSchema schema{
       .id = 7,
       .name = "Everything",
@@ -36,8 +37,7 @@ TableSchema Everything() {
       .billing_mode_given = true,
       .on_demand_since_millis = 2,
       .throughput = {5, 6},
-      .throughput_increased_millis = 3,
-      .throughput_decreased_millis = 4,
+      .throughput_changes = {3, 4, 2},
       .table_class = TableClass::kInfrequentAccess,
       .table_class_millis = 5,
       .deletion_protection = true,
@@ -65,7 +65,9 @@ TEST(Schema, EveryFieldSurvivesTheCatalog) {
   EXPECT_EQ(read->tags.size(), 2u);
   EXPECT_EQ(read->table_class, schema.table_class);
   EXPECT_EQ(read->ttl_status, TimeToLiveStatus::kEnabling);
-  EXPECT_EQ(read->throughput_decreased_millis, 4);
+  EXPECT_EQ(read->throughput_changes.increased_millis, 3);
+  EXPECT_EQ(read->throughput_changes.decreased_millis, 4);
+  EXPECT_EQ(read->throughput_changes.decreases, 2);
   EXPECT_EQ(read->on_demand_since_millis, 2);
   ASSERT_EQ(read->streams.size(), 2u);
   EXPECT_EQ(read->streams[0].view_type, StreamViewType::kOldImage);

@@ -33,8 +33,11 @@ class TokenBucket {
  public:
   static constexpr int64_t kBurstSeconds = 300;
 
-  // 0: no limit. What is in the bucket, or owed, stays; a limit where there was none starts with a full one.
-  void SetRate(int64_t units_per_second);
+  // 0: no limit. What is in the bucket, or owed, stays, and time so far counts at the rate that was: neither
+  // a higher rate nor a while without a limit pays out more. The first limit starts with a full bucket.
+  void SetRate(int64_t units_per_second, int64_t now_millis);
+  // As after a start.
+  void Refill();
   bool limited() const { return rate_.load(std::memory_order_relaxed) > 0; }
 
   // Units that may be taken at this time; at most 0: nobody is let in.
@@ -45,9 +48,12 @@ class TokenBucket {
 
  private:
   void Take(double units);
+  void Settle(int64_t now_millis) HF_REQUIRES(mu_);
+  double full() const HF_REQUIRES(mu_) { return static_cast<double>(fill_rate_) * kBurstSeconds; }
 
   std::atomic<int64_t> rate_{0};
   base::Mutex mu_;
+  int64_t fill_rate_ HF_GUARDED_BY(mu_) = 0;  // the rate, or while there is none the last one
   double balance_ HF_GUARDED_BY(mu_) = 0;
   int64_t filled_millis_ HF_GUARDED_BY(mu_) = -1;  // when that was; -1: not looked at yet
 };

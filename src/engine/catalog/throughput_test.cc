@@ -12,14 +12,14 @@ TEST(TokenBucket, WithoutARateItKeepsNoAccount) {
   TokenBucket bucket;
   EXPECT_FALSE(bucket.limited());
   bucket.Charge(1e9);
-  bucket.SetRate(2);
+  bucket.SetRate(2, kNow);
   EXPECT_TRUE(bucket.limited());
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow), 600) << "what was used without a limit is nobody's debt";
 }
 
 TEST(TokenBucket, DB_T_03_KeepsFiveMinutesOfWhatIsNotUsed) {
   TokenBucket bucket;
-  bucket.SetRate(10);
+  bucket.SetRate(10, kNow);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow), 3000);
   bucket.Charge(2995);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow), 5);
@@ -30,7 +30,7 @@ TEST(TokenBucket, DB_T_03_KeepsFiveMinutesOfWhatIsNotUsed) {
 
 TEST(TokenBucket, DB_T_03_ADebtIsPaidAtTheRate) {
   TokenBucket bucket;
-  bucket.SetRate(1);
+  bucket.SetRate(1, kNow);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow), 300);
   bucket.Charge(390);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow), -90);
@@ -40,23 +40,43 @@ TEST(TokenBucket, DB_T_03_ADebtIsPaidAtTheRate) {
 
 TEST(TokenBucket, AnotherRateCountsAtOnceAndForgetsNothing) {
   TokenBucket bucket;
-  bucket.SetRate(1);
+  bucket.SetRate(1, kNow);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow), 300);
   bucket.Charge(400);
-  bucket.SetRate(1000);
+  bucket.SetRate(1000, kNow);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow), -100);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 1000), 900);
-  bucket.SetRate(1);
+  bucket.SetRate(1, kNow + 1000);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 1000), 300) << "what a smaller bucket cannot hold is gone";
-  bucket.SetRate(0);
-  bucket.SetRate(1);
-  EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 1000), 300);
+}
+
+// Otherwise whoever is throttled would be let in by a switch to and fro.
+TEST(TokenBucket, NoChangeOfTheRatePaysOut) {
+  TokenBucket bucket;
+  bucket.SetRate(1, kNow);
+  bucket.Charge(300);
+  bucket.SetRate(20, kNow + 60'000);
+  EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 60'000), 60) << "a minute at the rate that was";
+  bucket.Charge(60);
+  bucket.SetRate(0, kNow + 60'000);
+  bucket.Charge(1e9);
+  bucket.SetRate(1, kNow + 62'000);
+  EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 62'000), 40) << "and so without a limit";
+}
+
+TEST(TokenBucket, IsFullAgainWhenRefilled) {
+  TokenBucket bucket;
+  bucket.Refill();
+  bucket.SetRate(1, kNow);
+  bucket.Charge(400);
+  bucket.Refill();
+  EXPECT_DOUBLE_EQ(bucket.Balance(kNow), 300);
 }
 
 // An operator sets the clock back an hour: nobody waits for an hour.
 TEST(TokenBucket, AClockThatIsSetBackNeitherGivesNorTakes) {
   TokenBucket bucket;
-  bucket.SetRate(1);
+  bucket.SetRate(1, kNow);
   bucket.Balance(kNow);
   bucket.Charge(301);
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow - 3'600'000), -1);
@@ -66,7 +86,7 @@ TEST(TokenBucket, AClockThatIsSetBackNeitherGivesNorTakes) {
 // Threads read the clock and then come here, in any order.
 TEST(TokenBucket, NoMomentCountsTwice) {
   TokenBucket bucket;
-  bucket.SetRate(10);
+  bucket.SetRate(10, kNow);
   bucket.Balance(kNow);
   bucket.Charge(3000);
   for (int i = 0; i < 10; ++i) {
@@ -78,7 +98,7 @@ TEST(TokenBucket, NoMomentCountsTwice) {
 
 TEST(Admission, EachFindsWhatThoseBeforeItLeave) {
   TokenBucket bucket, free;
-  bucket.SetRate(1);
+  bucket.SetRate(1, kNow);
   bucket.Balance(kNow);
   bucket.Charge(297.5);
   Admission admission(kNow);

@@ -214,6 +214,20 @@ TEST_P(StoreSnapshotsTest, StreamsOfTablesThatAreGoneAndBackupsGo) {
   ExpectSound();
 }
 
+// What a test used of a table's throughput is not missing in the next.
+TEST_P(StoreSnapshotsTest, TablesHaveTheirThroughputAgain) {
+  TableSchema schema{.name = "slow", .partition = {"pk", value::Type::kString}};
+  schema.attributes = {{"pk", ScalarAttributeType::kString}};
+  schema.throughput = {1, 1};
+  TablePtr table = engine_->CreateTable(std::move(schema)).value();
+  ASSERT_TRUE(snapshots_->Take("then"));
+  EXPECT_EQ(table->consumption.writes.Balance(clock_.NowMillis()), 300);
+  table->consumption.writes.Charge(400);
+  ASSERT_TRUE(snapshots_->Restore("then"));
+  EXPECT_EQ(engine_->catalog().Find("slow"), table);
+  EXPECT_EQ(table->consumption.writes.Balance(clock_.NowMillis()), 300);
+}
+
 TEST_P(StoreSnapshotsTest, ThereAreOnlySoMany) {
   for (size_t i = 0; i < StoreSnapshots::kSnapshotsMax; ++i) ASSERT_TRUE(snapshots_->Take(std::to_string(i)));
   EXPECT_EQ(snapshots_->Take("more").error().code(), ErrorCode::kLimitExceeded);
