@@ -37,7 +37,10 @@ Result<ChangePosition> PositionOf(Context& context, const GetShardIteratorReques
   if (!named) return ValidationError("Invalid SequenceNumber");
   ChangePosition after =
       request.shard_iterator_type == ShardIteratorType::kAtSequenceNumber ? Before(*named) : *named;
-  if (named->commit_number <= ref.stream.after) {
+  // Past the newest record a reader would pass by what comes; only where the next one begins may be named.
+  uint64_t newest = std::max(std::min(context.engine->committer().begun_number(), ref.stream.until),
+                             beginning.commit_number + 1);
+  if (named->commit_number <= ref.stream.after || named->commit_number > newest) {
     return ValidationError("One or more parameter values were invalid: SequenceNumber " +
                            *request.sequence_number + " is not in the shard");
   }

@@ -393,6 +393,12 @@ TEST_F(StreamsTest, DB_S_01_WhatIsWrongIsRefusedAndChangesNothing) {
   EXPECT_TRUE(Refusal(GetShardIteratorRequest{arn, shard, Type::kAtSequenceNumber, SequenceNumber({0, 0})})
                   .starts_with(prefix))
       << "before the stream began";
+  for (Type type : {Type::kAtSequenceNumber, Type::kAfterSequenceNumber})
+    EXPECT_TRUE(Refusal(GetShardIteratorRequest{arn, shard, type, SequenceNumber({1'000'000, 0})})
+                    .starts_with(prefix))
+        << "what comes until then would be passed by";
+  Do(GetShardIteratorRequest{arn, shard, Type::kAtSequenceNumber,
+                             Shards(arn)[0].sequence_number_range.starting_sequence_number});
 
   // No byte of an iterator can be changed unnoticed.
   std::string iterator = Iterator(arn, shard, Type::kTrimHorizon);
