@@ -371,7 +371,7 @@ int Serve(const ServeConfig& given) {
   std::unique_ptr<wire::ServerAlarms> alarms;  // once there is what counts requests
   config.protocol.more_metrics = [&] {
     return (*permissions)->Metrics() + (config.agents.on ? runtime.Metrics() : std::string()) +
-           alarms->alarms().Metrics();
+           alarms->MetricsText();
   };
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
   wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);

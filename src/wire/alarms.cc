@@ -93,6 +93,22 @@ int64_t IntegerOf(const AttributeMap& map, std::string_view name) {
   return found == map.end() ? 0 : found->second.AsInt64().value_or(0);
 }
 
+// What stands there in a record, as far as it is what it should be.
+AttributeMap MapAt(const AttributeMap& map, std::string_view name) {
+  auto found = map.find(name);
+  bool fits = found != map.end() && found->second.type() == AttributeValue::Type::kMap;
+  return fits ? found->second.AsMap() : AttributeMap();
+}
+std::vector<AttributeMap> MapsAt(const AttributeMap& map, std::string_view name) {
+  std::vector<AttributeMap> maps;
+  auto found = map.find(name);
+  if (found == map.end() || found->second.type() != AttributeValue::Type::kList) return maps;
+  for (const AttributeValue& element : found->second.AsList()) {
+    if (element.type() == AttributeValue::Type::kMap) maps.push_back(element.AsMap());
+  }
+  return maps;
+}
+
 // A change out of a record, which an older or newer version may have made.
 AlarmChange ReadChange(const AttributeMap& map) {
   AlarmChange change;
@@ -117,26 +133,46 @@ void Alarms::Add(AlarmSpec spec) {
 
 AttributeMap Alarms::Record() const {
   base::MutexLock lock(&mu_);
-  AttributeMap record;
+  AttributeMap histories, steps;
   for (const Watched& watched : alarms_) {
     std::vector<AttributeValue> history;
     for (const AlarmChange& change : watched.state.history) {
       history.push_back(AttributeValue::Map(
           {{"at", change.at_millis}, {"alarm", change.alarm}, {"reason", change.reason}}));
     }
-    record.emplace(watched.spec.name, AttributeValue::List(std::move(history)));
+    histories.emplace(watched.spec.name, AttributeValue::List(std::move(history)));
+    if (!watched.steps.empty()) steps.emplace(watched.spec.name, RecordSteps(watched));
   }
-  return record;
+  return {{"alarms", AttributeValue::Map(std::move(histories))},
+          {"steps", AttributeValue::Map(std::move(steps))}};
+}
+
+AttributeValue Alarms::RecordSteps(const Watched& watched) {
+  constexpr size_t kStepsMax = 64;
+  std::vector<AttributeValue> newest;
+  for (auto step = watched.steps.rbegin(); step != watched.steps.rend() && newest.size() < kStepsMax;
+       ++step) {
+    AttributeMap growth;
+    for (const auto& [name, grown] : step->growth) growth.emplace(name, static_cast<int64_t>(grown));
+    newest.push_back(
+        AttributeValue::Map({{"at", step->at_millis}, {"growth", AttributeValue::Map(std::move(growth))}}));
+  }
+  return AttributeValue::List(std::move(newest));
 }
 
 void Alarms::Recall(const AttributeMap& record) {
   base::MutexLock lock(&mu_);
+  AttributeMap histories = MapAt(record, "alarms"), steps = MapAt(record, "steps");
   for (Watched& watched : alarms_) {
-    auto found = record.find(watched.spec.name);
-    if (found == record.end() || found->second.type() != AttributeValue::Type::kList) continue;
-    for (const AttributeValue& change : found->second.AsList()) {
-      if (change.type() != AttributeValue::Type::kMap || watched.state.history.size() == kHistoryMax) break;
-      watched.state.history.push_back(ReadChange(change.AsMap()));
+    for (const AttributeMap& step : MapsAt(steps, watched.spec.name)) {
+      Figures growth;
+      for (const auto& [name, grown] : MapAt(step, "growth"))
+        growth[name] = static_cast<double>(grown.AsInt64().value_or(0));
+      watched.steps.push_front({IntegerOf(step, "at"), std::move(growth)});
+    }
+    for (const AttributeMap& change : MapsAt(histories, watched.spec.name)) {
+      if (watched.state.history.size() == kHistoryMax) break;
+      watched.state.history.push_back(ReadChange(change));
     }
     if (watched.state.history.empty()) continue;
     const AlarmChange& newest = watched.state.history.front();

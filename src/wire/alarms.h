@@ -78,8 +78,10 @@ class Alarms {
   Alarms& operator=(const Alarms&) = delete;
 
   void Add(AlarmSpec spec);
-  // What the alarms were when `record` was made by Record(). Before Start.
+  // What the alarms were when `record` was made by Record(), and what is still in their windows. Before
+  // Start.
   void Recall(const AttributeMap& record);
+  // On the thread that looks at them, or while none does: {"alarms":{…},"steps":{…}}.
   AttributeMap Record() const;
 
   // Looks at all of them from now on.
@@ -112,6 +114,8 @@ class Alarms {
   };
 
   void Run();
+  // The newest of them, newest first.
+  static AttributeValue RecordSteps(const Watched& watched);
   Figures Measure(Watched* watched, int64_t now_millis) HF_REQUIRES(evaluating_);
 
   const AlarmsOptions options_;

@@ -135,6 +135,13 @@ TEST_F(AlarmsTest, ARecordBringsStateAndHistoryBack) {
   EXPECT_EQ(StateOf(next, "it"), "ALARM");
   for (const char* member : {"since", "reason", "history"})
     EXPECT_EQ(Shown(next, "it")[member], Shown(alarms_, "it")[member]) << member;
+  clock_.Advance(100'000);
+  next.Evaluate();
+  EXPECT_EQ(StateOf(next, "it"), "ALARM") << "what is in the window is there still";
+  EXPECT_EQ(ReasonOf(next, "it"), "1 thing in the last 5 minutes: t 1");
+  clock_.Advance(200'000);
+  next.Evaluate();
+  EXPECT_EQ(StateOf(next, "it"), "OK");
 }
 
 // A server with an engine whose time the test sets. Tokens: "<role>:<subject>".
@@ -172,6 +179,11 @@ class ServerAlarmsTest : public ::testing::Test {
   }
   testing::Answered Ask(const std::string& who, const std::string& path) {
     return testing::Ask(http_->port(), "GET", path, {"Authorization: Bearer " + who});
+  }
+  void Drop(const std::string& name) {
+    DeleteTableRequest request;
+    request.table_name = name;
+    ASSERT_TRUE(ops::Run(engine_.get(), request).has_value());
   }
   int Post(const std::vector<std::string>& headers) {
     return testing::Ask(http_->port(), "POST", "/", headers, "{}").status;
@@ -218,6 +230,38 @@ TEST_F(ServerAlarmsTest, DB_M_02_ThrottledRequests) {
   EXPECT_EQ(State("throttled-requests"), "OK");
 }
 
+// Between two looks a table can be made, throttled and deleted.
+TEST_F(ServerAlarmsTest, WhatWasThrottledCountsWithoutItsTable) {
+  for (int times : {1, 2}) {
+    Create("Slow", ProvisionedThroughput{1, 1});
+    ASSERT_TRUE(Put("Slow", 390).has_value());
+    EXPECT_FALSE(Put("Slow", 1).has_value());
+    Drop("Slow");
+    Look(1);
+    EXPECT_EQ(State("throttled-requests"), "ALARM");
+    EXPECT_EQ(Shown(alarms_->alarms(), "throttled-requests")["value"].AsInt64(), times);
+  }
+}
+
+// The alarm and the table's own figure go by one rule.
+TEST_F(ServerAlarmsTest, ATransactionThatWasWrongIsAUserError) {
+  Create("Tab", {});
+  std::string wrong = R"({"TransactItems":[{"Put":{"TableName":"Tab","Item":{"q":{"S":"no key"}}}}]})";
+  for (int i = 0; i < 11; ++i) {
+    auto answered = testing::Ask(
+        http_->port(), "POST", "/",
+        {"X-Amz-Target: DynamoDB_20120810.TransactWriteItems", kJsonType, "X-Amz-Date: 20270115T080000Z",
+         "Authorization: AWS4-HMAC-SHA256 Credential=x/20270115/us-east-1/dynamodb/aws4_request, "
+         "SignedHeaders=host;x-amz-date;x-amz-target, Signature=0"},
+        wrong);
+    EXPECT_EQ(answered.status, 400) << answered.body;
+    EXPECT_NE(answered.body.find("TransactionCanceledException"), std::string::npos) << answered.body;
+  }
+  Look(1);
+  EXPECT_EQ(State("user-errors"), "ALARM");
+  EXPECT_EQ(engine_->catalog().Find("Tab")->requests.user_errors, 11u);
+}
+
 TEST_F(ServerAlarmsTest, DB_M_02_UserErrors) {
   for (int i = 0; i < 10; ++i)
     EXPECT_EQ(Post({"X-Amz-Target: DynamoDB_20120810.ListTables", kJsonType}), 400);
@@ -251,6 +295,14 @@ TEST_F(ServerAlarmsTest, DB_M_02_ConsumedCapacity) {
   Look(1);
   EXPECT_EQ(State("consumed-capacity"), "ALARM");
   EXPECT_EQ(ReasonOf(alarms_->alarms(), "consumed-capacity"), "298 % of the plan: Planned 298");
+  Drop("Planned");
+  Create("Planned", {});
+  Look(1);
+  EXPECT_EQ(State("consumed-capacity"), "ALARM") << "what is deleted was used all the same";
+  std::string metrics = alarms_->MetricsText();
+  for (const char* line : {"holdfast_plan_write_units{table=\"Planned\"} 3100\n",
+                           "holdfast_plan_used_write_units{table=\"Planned\"} 298\n"})
+    EXPECT_NE(metrics.find(line), std::string::npos) << metrics;
   Look(86'400);
   EXPECT_EQ(State("consumed-capacity"), "ALARM");
   Look(86'400);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 namespace holdfast::wire {
 namespace {
@@ -24,64 +25,89 @@ double NumberOf(const AttributeMap& map, std::string_view name) {
 
 }  // namespace
 
-CapacityPlan::Total CapacityPlan::TotalOf(const std::string& name) const {
-  engine::TablePtr table = engine_->catalog().Find(name);
-  if (table == nullptr) return {};
-  uint64_t reads = table->consumption.read_halves, writes = table->consumption.write_halves;
-  for (const engine::IndexSchema& index : table->schema()->indexes) {
-    const engine::Consumption& consumption = *table->IndexConsumption(index.id);
-    reads += consumption.read_halves;
-    writes += consumption.write_halves;
+CapacityPlan::Totals CapacityPlan::TotalsNow() const {
+  Totals totals;
+  if (plans_.empty()) return totals;
+  for (const auto& [name, used] : engine_->catalog().Usage()) {
+    std::string table = name.substr(0, name.find('/'));
+    if (!plans_.contains(table)) continue;
+    totals[table].reads += used.reads;
+    totals[table].writes += used.writes;
   }
-  return {static_cast<double>(reads) / 2, static_cast<double>(writes) / 2};
+  return totals;
 }
 
-void CapacityPlan::TurnMonth(int64_t now_millis) {
+CapacityPlan::Totals CapacityPlan::TurnMonth(int64_t now_millis) {
   int64_t month = MonthBegin(now_millis);
   bool same = month == month_millis_;
   bool first = month_millis_ == 0;
   month_millis_ = month;
+  Totals totals = TotalsNow();
   for (const auto& [name, plan] : plans_) {
-    auto known = used_.find(name);
-    if (same && known != used_.end()) continue;
-    Total now = TotalOf(name);
-    used_[name] = {0, 0, now.reads, now.writes, first || same ? now_millis : month};
+    if (same && used_.contains(name)) continue;
+    used_[name] = {0, 0, totals[name].reads, totals[name].writes, first || same ? now_millis : month};
   }
+  return totals;
+}
+
+PlannedUnits CapacityPlan::UsedOf(const std::string& table, Totals* totals) {
+  const Used& used = used_[table];
+  const PlannedUnits& now = (*totals)[table];
+  return {used.reads + now.reads - used.reads_begin, used.writes + now.writes - used.writes_begin};
 }
 
 Figures CapacityPlan::Percentages() {
   base::MutexLock lock(&mu_);
   int64_t now_millis = engine_->clock().NowMillis();
-  TurnMonth(now_millis);
+  Totals totals = TurnMonth(now_millis);
   auto length = static_cast<double>(MonthBegin(now_millis, 1) - month_millis_);
   Figures percentages;
   for (const auto& [name, plan] : plans_) {
-    Used& used = used_[name];
-    Total now = TotalOf(name);
-    // A table that was made anew counts from nothing.
-    used.reads_begin = std::min(used.reads_begin, now.reads);
-    used.writes_begin = std::min(used.writes_begin, now.writes);
-    double due = static_cast<double>(std::max(now_millis - used.since_millis, kDayMillis)) / length;
+    PlannedUnits used = UsedOf(name, &totals);
+    double due = static_cast<double>(std::max(now_millis - used_[name].since_millis, kDayMillis)) / length;
     auto percent = [&](double consumed, double planned) {
       return planned == 0 ? 0 : 100 * consumed / (planned * due);
     };
-    percentages[name] = std::max(percent(used.reads + now.reads - used.reads_begin, plan.reads),
-                                 percent(used.writes + now.writes - used.writes_begin, plan.writes));
+    percentages[name] = std::max(percent(used.reads, plan.reads), percent(used.writes, plan.writes));
   }
   return percentages;
 }
 
+std::string CapacityPlan::Metrics() {
+  if (plans_.empty()) return {};
+  base::MutexLock lock(&mu_);
+  Totals totals = TurnMonth(engine_->clock().NowMillis());
+  std::string out;
+  auto family = [&](std::string_view name, std::string_view help, auto value) {
+    out.append("# HELP ").append(name).append(" ").append(help);
+    out.append("\n# TYPE ").append(name).append(" gauge\n");
+    for (const auto& [table, plan] : plans_) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.15g", value(plan, UsedOf(table, &totals)));
+      out.append(name).append("{table=\"").append(table).append("\"} ").append(text).append("\n");
+    }
+  };
+  using Units = const PlannedUnits&;
+  family("holdfast_plan_read_units", "Read units planned for the month.",
+         [](Units plan, Units) { return plan.reads; });
+  family("holdfast_plan_write_units", "Write units planned for the month.",
+         [](Units plan, Units) { return plan.writes; });
+  family("holdfast_plan_used_read_units", "Read units used of the month's plan.",
+         [](Units, Units used) { return used.reads; });
+  family("holdfast_plan_used_write_units", "Write units used of the month's plan.",
+         [](Units, Units used) { return used.writes; });
+  return out;
+}
+
 AttributeMap CapacityPlan::Record() {
   base::MutexLock lock(&mu_);
-  TurnMonth(engine_->clock().NowMillis());
+  Totals totals = TurnMonth(engine_->clock().NowMillis());
   AttributeMap record{{"month", month_millis_}};
-  for (const auto& [name, used] : used_) {
-    Total now = TotalOf(name);
-    record.emplace(
-        "table " + name,
-        AttributeValue::Map({{"reads", static_cast<int64_t>(used.reads + now.reads - used.reads_begin)},
-                             {"writes", static_cast<int64_t>(used.writes + now.writes - used.writes_begin)},
-                             {"since", used.since_millis}}));
+  for (const auto& [name, plan] : plans_) {
+    PlannedUnits used = UsedOf(name, &totals);
+    record.emplace("table " + name, AttributeValue::Map({{"reads", static_cast<int64_t>(used.reads)},
+                                                         {"writes", static_cast<int64_t>(used.writes)},
+                                                         {"since", used_[name].since_millis}}));
   }
   return record;
 }
@@ -91,12 +117,12 @@ void CapacityPlan::Recall(const AttributeMap& record) {
   auto month = static_cast<int64_t>(NumberOf(record, "month"));
   if (month != MonthBegin(engine_->clock().NowMillis())) return;
   month_millis_ = month;
+  Totals totals = TotalsNow();
   for (const auto& [name, plan] : plans_) {
     auto found = record.find("table " + name);
     if (found == record.end() || found->second.type() != AttributeValue::Type::kMap) continue;
     AttributeMap used = found->second.AsMap();
-    Total now = TotalOf(name);
-    used_[name] = {NumberOf(used, "reads"), NumberOf(used, "writes"), now.reads, now.writes,
+    used_[name] = {NumberOf(used, "reads"), NumberOf(used, "writes"), totals[name].reads, totals[name].writes,
                    static_cast<int64_t>(NumberOf(used, "since"))};
   }
 }

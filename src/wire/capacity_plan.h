@@ -1,5 +1,5 @@
 // How much of its plan each table has used: units consumed this month, against the part of the month's plan
-// that is due by now.
+// that is due by now. What tables and indexes used that are gone since counts for the month as well.
 //
 // What was consumed is counted since the month began, or since the plan was first seen in it. The first day
 // counts whole, because nobody uses a month evenly: what is due is never less than a day's part.
@@ -31,6 +31,8 @@ class CapacityPlan {
 
   // Per cent of what is due, by table: of reads or of writes, whichever is more.
   Figures Percentages();
+  // What was used this month, and what is planned for it, in Prometheus' text form.
+  std::string Metrics();
 
   // What was consumed so far, to go on from after a restart.
   AttributeMap Record();
@@ -42,12 +44,12 @@ class CapacityPlan {
     double reads_begin = 0, writes_begin = 0;  // where they stood then
     int64_t since_millis = 0;
   };
-  struct Total {
-    double reads = 0, writes = 0;
-  };
-  Total TotalOf(const std::string& table) const;
-  // Begins anew with each month.
-  void TurnMonth(int64_t now_millis) HF_REQUIRES(mu_);
+  using Totals = std::map<std::string, PlannedUnits>;
+  // Since the store was opened, of the tables that have a plan.
+  Totals TotalsNow() const;
+  // Begins anew with each month. Returns the totals.
+  Totals TurnMonth(int64_t now_millis) HF_REQUIRES(mu_);
+  PlannedUnits UsedOf(const std::string& table, Totals* totals) HF_REQUIRES(mu_);
 
   const Plans plans_;
   engine::Engine* const engine_;

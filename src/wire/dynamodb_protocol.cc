@@ -280,7 +280,7 @@ HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* eleme
     ErrorAnswer answer = RenderError(result.error());
     response.status = answer.status;
     response.body = std::move(answer.body);
-    exchange->error = result.error().code();
+    exchange->error = FailureOf(result.error());
   };
 
   bool await_durability = false;
@@ -316,7 +316,7 @@ HttpHandler::Handled DynamoDbProtocol::Fail(Exchange* exchange, const Error& err
   ErrorAnswer answer = RenderError(error);
   exchange->response().status = answer.status;
   exchange->response().body = std::move(answer.body);
-  exchange->error = error.code();
+  exchange->error = FailureOf(error);
   Seal(exchange);
   return Handled::kDone;
 }
@@ -368,7 +368,7 @@ void DynamoDbProtocol::Answered(Exchange* exchange, size_t received_bytes, size_
     table->requests.answered.fetch_add(1, std::memory_order_relaxed);
     table->requests.total_micros.fetch_add(static_cast<uint64_t>(micros), std::memory_order_relaxed);
   }
-  const ErrorCode* error = exchange->error ? &*exchange->error : nullptr;
+  const Failure* error = exchange->error ? &*exchange->error : nullptr;
   metrics_.CountRequest(exchange->operation, micros, error);
   bool slow =
       !exchange->waits && options_.slow_request_millis >= 0 && micros >= options_.slow_request_millis * 1000;
@@ -380,7 +380,7 @@ void DynamoDbProtocol::Answered(Exchange* exchange, size_t received_bytes, size_
   } else {
     HF_LOG(*log_, kDebug, "request", {"id", exchange->request_id},
            {"operation", metrics_.name(exchange->operation)}, {"micros", micros},
-           {"status", exchange->response().status}, {"error", error == nullptr ? "" : ErrorName(*error)});
+           {"status", exchange->response().status}, {"error", error == nullptr ? "" : ErrorName(error->code)});
   }
 }
 

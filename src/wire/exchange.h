@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "engine/commit/committer.h"
+#include "ops/fault.h"
 #include "wire/http_parser.h"
 
 namespace holdfast::engine {
@@ -21,6 +22,15 @@ class Table;
 namespace holdfast::wire {
 
 class ChannelHandler;
+
+// How an answer that is an error is counted.
+struct Failure {
+  ErrorCode code;
+  ops::Fault fault;
+};
+inline Failure FailureOf(const Error& error) {
+  return {error.code(), ops::FaultOf(error)};
+}
 
 struct HttpResponse {
   int status = 200;
@@ -54,7 +64,7 @@ class Exchange : public engine::DurabilityWaiter {
   std::string request_id;
   size_t operation = static_cast<size_t>(-1);
   int64_t started_micros = 0;
-  std::optional<ErrorCode> error;
+  std::optional<Failure> error;
   std::shared_ptr<engine::Table> table;  // whose request it is; null: nobody's
   bool waits = false;  // for something to happen: how long it takes says nothing about the server
 

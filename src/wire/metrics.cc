@@ -67,23 +67,19 @@ size_t Metrics::AddOperations(const std::vector<std::string_view>& names) {
   return first;
 }
 
-void Metrics::CountRequest(size_t operation, int64_t micros, const ErrorCode* error) {
+void Metrics::CountRequest(size_t operation, int64_t micros, const Failure* error) {
   if (operation == kNoOperation) return;
   PerOperation& counted = operations_[operation];
   counted.requests.fetch_add(1, std::memory_order_relaxed);
   counted.latency.Add(micros);
-  if (error != nullptr) counted.errors[static_cast<size_t>(*error)].fetch_add(1, std::memory_order_relaxed);
+  if (error != nullptr) counted.errors.Add(*error);
 }
 
-std::map<std::string, double> Metrics::Errors(bool (*counts)(ErrorCode)) const {
+std::map<std::string, double> Metrics::Errors(ops::Fault fault) const {
   std::map<std::string, double> errors;
   auto add = [&](std::string_view operation, const ErrorCounts& counted) {
-    double sum = 0;
-    for (size_t code = 0; code < kErrorCodes; ++code) {
-      if (counts(static_cast<ErrorCode>(code)))
-        sum += static_cast<double>(counted[code].load(std::memory_order_relaxed));
-    }
-    if (sum > 0) errors[std::string(operation)] = sum;
+    uint64_t count = counted.by_fault[static_cast<size_t>(fault)].load(std::memory_order_relaxed);
+    if (count > 0) errors[std::string(operation)] = static_cast<double>(count);
   };
   for (size_t i = 0; i < names_.size(); ++i) add(names_[i], operations_[i].errors);
   add("no operation", refused_);
@@ -116,7 +112,7 @@ void Metrics::RenderRequests(std::string* out) const {
              out);
   auto errors = [&](std::string_view operation, const ErrorCounts& counted) {
     for (size_t code = 0; code < kErrorCodes; ++code) {
-      uint64_t count = counted[code].load(std::memory_order_relaxed);
+      uint64_t count = counted.by_code[code].load(std::memory_order_relaxed);
       if (count == 0) continue;
       AppendSample(
           "holdfast_errors_total",

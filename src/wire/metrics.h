@@ -14,6 +14,7 @@
 
 #include "engine/engine.h"
 #include "holdfast/result.h"
+#include "wire/exchange.h"
 
 namespace holdfast::wire {
 
@@ -40,31 +41,36 @@ class Metrics {
 
   static constexpr size_t kNoOperation = static_cast<size_t>(-1);
   // One answered request. `error` is null for a success.
-  void CountRequest(size_t operation, int64_t micros, const ErrorCode* error);
+  void CountRequest(size_t operation, int64_t micros, const Failure* error);
   // One that was refused before its operation was known.
-  void CountRefusal(ErrorCode error) {
-    refused_[static_cast<size_t>(error)].fetch_add(1, std::memory_order_relaxed);
-  }
+  void CountRefusal(const Failure& error) { refused_.Add(error); }
   void CountBytes(size_t received, size_t sent);
   void CountRerun() { reruns_.fetch_add(1, std::memory_order_relaxed); }
   void CountConnection(int delta) { connections_.fetch_add(delta, std::memory_order_relaxed); }
   int64_t connections() const { return connections_.load(std::memory_order_relaxed); }
 
-  // Errors that `counts` says yes to, by operation; those of none under "". Without those that had none.
-  std::map<std::string, double> Errors(bool (*counts)(ErrorCode)) const;
+  // Errors by such a fault, by operation. Without those that had none.
+  std::map<std::string, double> Errors(ops::Fault fault) const;
 
   // Without an engine, what there is to say of requests.
   std::string Render(engine::Engine* engine) const;
 
  private:
   static constexpr size_t kErrorCodes = static_cast<size_t>(ErrorCode::kRefused) + 1;
+  struct ErrorCounts {
+    std::array<std::atomic<uint64_t>, kErrorCodes> by_code{};
+    std::array<std::atomic<uint64_t>, 3> by_fault{};
+
+    void Add(const Failure& error) {
+      by_code[static_cast<size_t>(error.code)].fetch_add(1, std::memory_order_relaxed);
+      by_fault[static_cast<size_t>(error.fault)].fetch_add(1, std::memory_order_relaxed);
+    }
+  };
   struct PerOperation {
     std::atomic<uint64_t> requests{0};
-    std::array<std::atomic<uint64_t>, kErrorCodes> errors{};
+    ErrorCounts errors;
     Histogram latency;
   };
-
-  using ErrorCounts = std::array<std::atomic<uint64_t>, kErrorCodes>;
 
   void RenderRequests(std::string* out) const;
   static void RenderTables(engine::Engine* engine, std::string* out);
@@ -74,7 +80,7 @@ class Metrics {
 
   std::vector<std::string_view> names_;
   std::deque<PerOperation> operations_;
-  ErrorCounts refused_{};
+  ErrorCounts refused_;
   std::atomic<uint64_t> received_bytes_{0}, sent_bytes_{0}, reruns_{0};
   std::atomic<int64_t> connections_{0};
 };

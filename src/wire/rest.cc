@@ -346,9 +346,10 @@ HttpHandler::Handled Rest::Fail(Exchange* exchange, const Error& error) const {
   }
   // Counted as DynamoDB's errors are: who was at fault, if anybody.
   bool failed = internal || refusal.name == "Unavailable";
-  exchange->error = failed                   ? ErrorCode::kInternal
-                    : response.status == 400 ? ErrorCode::kValidation
-                                             : ErrorCode::kRefused;
+  bool mistaken = response.status == 400 || response.status == 422;
+  exchange->error = failed     ? Failure{ErrorCode::kInternal, ops::Fault::kServer}
+                    : mistaken ? Failure{ErrorCode::kValidation, ops::Fault::kUser}
+                               : Failure{ErrorCode::kRefused, ops::Fault::kNobody};
 
   auto header = [&](std::string_view name, const char* detail) {
     auto at = refusal.details.find(detail);

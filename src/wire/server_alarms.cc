@@ -9,34 +9,10 @@ namespace {
 constexpr std::string_view kRecordKey = "alarms";
 constexpr auto kRememberEvery = std::chrono::minutes(1);
 
-bool IsSystemError(ErrorCode code) {
-  return code >= ErrorCode::kInternal && code != ErrorCode::kRefused;
-}
-
-// Requests that were wrong. A condition that fails, a conflict or a lack of capacity is nobody's mistake.
-bool IsUserError(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kConditionalCheckFailed:
-    case ErrorCode::kTransactionCanceled:
-    case ErrorCode::kTransactionConflict:
-    case ErrorCode::kTransactionInProgress:
-    case ErrorCode::kProvisionedThroughputExceeded:
-    case ErrorCode::kThrottling: return false;
-    default: return code < ErrorCode::kInternal;
-  }
-}
-
 Figures ThrottledBy(engine::Engine* engine) {
   Figures figures;
-  for (const engine::TablePtr& table : engine->catalog().All()) {
-    engine::SchemaPtr schema = table->schema();
-    auto add = [&](const std::string& name, const engine::Consumption& consumption) {
-      uint64_t count = consumption.throttled_reads + consumption.throttled_writes;
-      if (count > 0) figures[name] = static_cast<double>(count);
-    };
-    add(schema->name, table->consumption);
-    for (const engine::IndexSchema& index : schema->indexes)
-      add(schema->name + "/" + index.name, *table->IndexConsumption(index.id));
+  for (const auto& [name, used] : engine->catalog().Usage()) {
+    if (used.throttled > 0) figures[name] = used.throttled;
   }
   return figures;
 }
@@ -58,9 +34,9 @@ ServerAlarms::ServerAlarms(AlarmSettings settings, engine::Engine* engine, const
          Kind::kGrowth, [engine] { return ThrottledBy(engine); }, 0, 300});
   }
   Add({std::string(kSystemErrors), "Requests that failed by the server's own fault", "errors", Kind::kGrowth,
-       [metrics] { return metrics->Errors(&IsSystemError); }, 0, 300});
+       [metrics] { return metrics->Errors(ops::Fault::kServer); }, 0, 300});
   Add({std::string(kUserErrors), "Requests that were wrong", "errors", Kind::kGrowth,
-       [metrics] { return metrics->Errors(&IsUserError); }, 10, 300});
+       [metrics] { return metrics->Errors(ops::Fault::kUser); }, 10, 300});
   if (engine_ != nullptr) {
     plan_.emplace(settings_.plans, engine);
     Add({std::string(kConsumedCapacity), "Units consumed against the part of the month's plan that is due",
@@ -84,6 +60,10 @@ void ServerAlarms::Add(AlarmSpec spec) {
 
 void ServerAlarms::Start() {
   Recall();
+  for (const auto& [table, plan] : settings_.plans) {
+    if (engine_ != nullptr && engine_->catalog().Find(table) == nullptr)
+      HF_LOG(*log_, kWarning, "a plan is of a table that is not there", {"table", table});
+  }
   alarms_.Start();
 }
 
@@ -99,13 +79,14 @@ void ServerAlarms::Recall() {
       engine_->kv().Get(storage::Space::kCatalog, kRecordKey, nullptr, storage::Wait::kMayBlock, &bytes);
   if (!found || !*found || !value::IsWellFormedItem(bytes)) return;
   AttributeMap record = Item::FromFlat(std::move(bytes)).ToMap();
-  auto part = [&](std::string_view name) {
-    auto at = record.find(name);
-    return at == record.end() || at->second.type() != AttributeValue::Type::kMap ? AttributeMap()
-                                                                                 : at->second.AsMap();
-  };
-  alarms_.Recall(part("alarms"));
-  plan_->Recall(part("plan"));
+  alarms_.Recall(record);
+  auto plan = record.find("plan");
+  if (plan != record.end() && plan->second.type() == AttributeValue::Type::kMap)
+    plan_->Recall(plan->second.AsMap());
+}
+
+std::string ServerAlarms::MetricsText() {
+  return alarms_.Metrics() + (plan_ ? plan_->Metrics() : std::string());
 }
 
 // What was consumed changes no alarm for weeks: without this a crash would take it all.
@@ -123,8 +104,9 @@ Figures ServerAlarms::SamplePlan() {
 // and the last minute of what was consumed.
 void ServerAlarms::Remember() {
   if (engine_ == nullptr || !engine_->committer().CheckWritable()) return;
-  Item record(AttributeMap{{"alarms", AttributeValue::Map(alarms_.Record())},
-                           {"plan", AttributeValue::Map(plan_->Record())}});
+  AttributeMap all = alarms_.Record();
+  all.emplace("plan", AttributeValue::Map(plan_->Record()));
+  Item record(all);
   std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
   batch->Put(storage::Space::kCatalog, kRecordKey, record.flat());
   if (Status written = engine_->kv().Write(batch.get(), storage::Wait::kMayBlock); !written)

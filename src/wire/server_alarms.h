@@ -50,6 +50,8 @@ class ServerAlarms {
   // Remembers how things stand. Call before the engine goes.
   void Stop();
   Alarms& alarms() { return alarms_; }
+  // In Prometheus' text form: the alarms, and how far the plans are used.
+  std::string MetricsText();
 
  private:
   void Recall();
