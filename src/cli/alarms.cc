@@ -15,6 +15,12 @@ namespace {
 constexpr std::string_view kNames[] = {wire::kThrottledRequests, wire::kSystemErrors, wire::kUserErrors,
                                        wire::kConsumedCapacity, wire::kArchiveLag};
 
+std::string Names() {
+  std::string names;
+  for (std::string_view name : kNames) names.append(names.empty() ? "" : ", ").append(name);
+  return names;
+}
+
 bool ReadNumber(std::string_view text, double* number) {
   auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), *number);
   return fault == std::errc() && end == text.data() + text.size() && *number >= 0 && *number <= 1e18;
@@ -35,7 +41,7 @@ bool ReadSpan(std::string_view text, int64_t* seconds) {
   return false;
 }
 
-Status ReadAlarm(const std::string& text, bool has_tables, wire::AlarmSettings* settings) {
+Status ReadAlarm(const std::string& text, const ServerHas& has, wire::AlarmSettings* settings) {
   auto bad = [&] {
     return ValidationError(
         "--alarm is NAME=THRESHOLD, NAME=THRESHOLD/WINDOW (90s, 5m, 12h) or NAME=off, not " + text);
@@ -44,15 +50,15 @@ Status ReadAlarm(const std::string& text, bool has_tables, wire::AlarmSettings* 
   if (equals == std::string::npos) return bad();
   std::string name = text.substr(0, equals);
   if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) {
-    std::string names;
-    for (std::string_view known : kNames) names.append(names.empty() ? "" : ", ").append(known);
-    return ValidationError("--alarm: there is no alarm " + name + "; there are " + names);
+    return ValidationError("--alarm: there is no alarm " + name + "; there are " + Names());
   }
   bool of_tables =
       name == wire::kThrottledRequests || name == wire::kConsumedCapacity || name == wire::kArchiveLag;
-  if (of_tables && !has_tables)
+  if (of_tables && !has.tables)
     return ValidationError("--alarm " + name +
                            " watches tables: it is for servers that have them, not for --store dynamodb");
+  if (name == wire::kArchiveLag && !has.archive)
+    return ValidationError("--alarm " + name + " goes with --archive");
   std::string_view value = std::string_view(text).substr(equals + 1);
   wire::AlarmSetting setting;
   if (value == "off") {
@@ -73,8 +79,8 @@ Status ReadAlarm(const std::string& text, bool has_tables, wire::AlarmSettings* 
   return Ok{};
 }
 
-Status ReadPlan(const std::string& text, bool has_tables, wire::AlarmSettings* settings) {
-  if (!has_tables) return ValidationError("--plan is for servers that have tables, not for --store dynamodb");
+Status ReadPlan(const std::string& text, const ServerHas& has, wire::AlarmSettings* settings) {
+  if (!has.tables) return ValidationError("--plan is for servers that have tables, not for --store dynamodb");
   size_t equals = text.find('=');
   size_t slash = text.find('/', std::min(equals, text.size()));
   wire::PlannedUnits plan;
@@ -97,14 +103,15 @@ struct AlarmsConfig {
 };
 
 Result<Item> AskServer(const AlarmsConfig& config) {
-  HF_TRY(std::string token, AdminToken({config.token, config.data, "holdfast alarms"}));
+  HF_TRY(AdminToken token, MakeAdminToken({config.token, config.data, "holdfast alarms"}));
   std::string url = config.endpoint;
   while (url.ends_with('/')) url.pop_back();
   url += "/v1/alarms";
   std::promise<Result<store::HttpAnswer>> answered;
   store::HttpClient client({.connections = 1, .answer_bytes_max = 1 << 20});
-  client.Send([&] { return store::HttpRequest{.url = url, .headers = {"Authorization: Bearer " + token}}; },
-              [&](Result<store::HttpAnswer> answer) { answered.set_value(std::move(answer)); });
+  client.Send(
+      [&] { return store::HttpRequest{.url = url, .headers = {"Authorization: Bearer " + token.text}}; },
+      [&](Result<store::HttpAnswer> answer) { answered.set_value(std::move(answer)); });
   HF_TRY(store::HttpAnswer answer, answered.get_future().get());
   Result<Item> body = json::ReadPlainItem(answer.body);
   if (!body) return Error(ErrorCode::kIo, url + " answered with what is no JSON: is it a holdfast?");
@@ -113,7 +120,8 @@ Result<Item> AskServer(const AlarmsConfig& config) {
     auto value = value::MapView(*body).Find(name);
     return value && value->type() == value::Type::kString ? std::string(value->payload()) : std::string();
   };
-  return model::Refuse(text("error"), answer.status, text("message"), {});
+  std::string message = text("message") + (answer.status == 401 ? token.hint : "");
+  return model::Refuse(text("error"), answer.status, std::move(message), {});
 }
 
 std::string TextOf(const AttributeMap& map, std::string_view name) {
@@ -153,9 +161,9 @@ Result<int> ShowAlarms(const AlarmsConfig& config) {
 }  // namespace
 
 void AddAlarmFlags(CLI::App* app, AlarmFlags* flags) {
-  app->add_option("--alarm", flags->alarms,
-                  "An alarm's bound: NAME=THRESHOLD, NAME=THRESHOLD/WINDOW (90s, 5m, 12h) or NAME=off; of "
-                  "throttled-requests, system-errors, user-errors, consumed-capacity")
+  app->add_option(
+         "--alarm", flags->alarms,
+         "An alarm's bound: NAME=THRESHOLD, NAME=THRESHOLD/WINDOW (90s, 5m, 12h) or NAME=off; of " + Names())
       ->take_all()
       ->allow_extra_args(false);
   app->add_option("--plan", flags->plans,
@@ -167,11 +175,11 @@ void AddAlarmFlags(CLI::App* app, AlarmFlags* flags) {
       ->capture_default_str();
 }
 
-Result<wire::AlarmSettings> AlarmSettingsOf(const AlarmFlags& flags, bool has_tables) {
+Result<wire::AlarmSettings> AlarmSettingsOf(const AlarmFlags& flags, const ServerHas& has) {
   wire::AlarmSettings settings;
   settings.interval_millis = flags.interval_millis;
-  for (const std::string& text : flags.alarms) HF_CHECK_OK(ReadAlarm(text, has_tables, &settings));
-  for (const std::string& text : flags.plans) HF_CHECK_OK(ReadPlan(text, has_tables, &settings));
+  for (const std::string& text : flags.alarms) HF_CHECK_OK(ReadAlarm(text, has, &settings));
+  for (const std::string& text : flags.plans) HF_CHECK_OK(ReadPlan(text, has, &settings));
   return settings;
 }
 

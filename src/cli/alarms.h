@@ -17,8 +17,13 @@ struct AlarmFlags {
 };
 void AddAlarmFlags(CLI::App* app, AlarmFlags* flags);
 
-// Says what is not understood, and what a server without tables cannot watch.
-Result<wire::AlarmSettings> AlarmSettingsOf(const AlarmFlags& flags, bool has_tables);
+// What there is to watch besides requests.
+struct ServerHas {
+  bool tables = false;
+  bool archive = false;
+};
+// Says what is not understood, and what such a server cannot watch.
+Result<wire::AlarmSettings> AlarmSettingsOf(const AlarmFlags& flags, const ServerHas& has);
 
 void AddAlarmsCommand(CLI::App* app, Run* run);
 

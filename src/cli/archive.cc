@@ -56,12 +56,12 @@ void AddKeyFile(CLI::App* command, std::string* key_file, const std::string& wha
 // --- backup ---
 
 Result<uint64_t> AskServer(const BackupConfig& config, const std::string& to) {
-  HF_TRY(std::string token, AdminToken({config.token, config.data, "holdfast backup"}));
+  HF_TRY(AdminToken token, MakeAdminToken({config.token, config.data, "holdfast backup"}));
   std::string url = config.endpoint;
   while (url.ends_with('/')) url.pop_back();
   Node body = Node::Map().Set("to", to);
   store::HttpRequest request{url + "/_holdfast/backup",
-                             {"Content-Type: application/json", "Authorization: Bearer " + token},
+                             {"Content-Type: application/json", "Authorization: Bearer " + token.text},
                              std::make_shared<const std::string>(body.Spell(Node::Style::kJson))};
   store::HttpClientOptions options;
   options.request_timeout_millis = 24 * 3'600'000;
@@ -76,6 +76,7 @@ Result<uint64_t> AskServer(const BackupConfig& config, const std::string& to) {
   }
   std::string why = "HTTP " + std::to_string(answer.status);
   if (read && read->Get("message")) why = read->Get("message")->AsText();
+  if (answer.status == 401) why += token.hint;
   return Error(answer.status < 500 ? ErrorCode::kValidation : ErrorCode::kIo, config.endpoint + ": " + why);
 }
 

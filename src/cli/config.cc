@@ -126,7 +126,9 @@ Status CheckServeConfig(const ServeConfig& config) {
   if (!config.store.archive_directory.empty() && config.store.directory.empty())
     return bad("--archive cannot be used with --in-memory: there is no log that an archive could follow");
   HF_TRY([[maybe_unused]] auto issuers, TrustedIssuers(config.tokens));
-  HF_TRY([[maybe_unused]] auto alarms, AlarmSettingsOf(config.alarms, config.store_kind == "embedded"));
+  HF_TRY([[maybe_unused]] auto alarms,
+         AlarmSettingsOf(config.alarms, {.tables = config.store_kind == "embedded",
+                                         .archive = !config.store.archive_directory.empty()}));
   if (config.http.tls_certificate.empty() != config.http.tls_key.empty()) {
     return bad("--tls-cert and --tls-key go together");
   }

@@ -375,7 +375,8 @@ int Serve(const ServeConfig& given) {
   };
   auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
   wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
-  auto alarm_settings = AlarmSettingsOf(config.alarms, engine != nullptr);
+  auto alarm_settings = AlarmSettingsOf(
+      config.alarms, {.tables = engine != nullptr, .archive = !config.store.archive_directory.empty()});
   if (!alarm_settings) return Fail(alarm_settings.error());
   alarms = std::make_unique<wire::ServerAlarms>(*alarm_settings, engine, &protocol.metrics(), &log);
   wire::Rest rest(RestOptionsOf(config, *models, *surface,

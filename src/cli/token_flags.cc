@@ -112,20 +112,26 @@ std::string IssuerKeyPath(const std::string& given, const std::string& directory
   return directory.empty() ? "" : (std::filesystem::path(directory) / auth::kIssuerKeyFile).string();
 }
 
-Result<std::string> AdminToken(const AdminTokenFrom& from) {
+Result<AdminToken> MakeAdminToken(const AdminTokenFrom& from) {
   constexpr int64_t kSeconds = 300;
-  if (!from.given.empty()) return from.given;
-  if (std::string token = store::ProcessEnvironment("HOLDFAST_TOKEN"); !token.empty()) return token;
-  Result<auth::Issuer> issuer = auth::Issuer::Load(IssuerKeyPath({}, from.data));
+  if (!from.given.empty()) return AdminToken{from.given, {}};
+  if (std::string token = store::ProcessEnvironment("HOLDFAST_TOKEN"); !token.empty())
+    return AdminToken{token, {}};
+  std::string path = IssuerKeyPath({}, from.data);
+  std::error_code failed;
+  bool is_store = std::filesystem::exists(std::filesystem::path(from.data) / "FORMAT", failed);
+  Result<auth::Issuer> issuer = is_store ? auth::Issuer::LoadOrCreate(path) : auth::Issuer::Load(path);
   if (!issuer) {
     return UsageError(
         "a server is asked with the token of an administrator: give one by --token or HOLDFAST_TOKEN, or "
-        "name the "
-        "directory of its store by --data, where the key is that signs one (" +
+        "name the directory of its store by --data, where the key is that signs one (" +
         issuer.error().message() + ")");
   }
   int64_t now = base::SystemClock().NowSeconds();
-  return issuer->MakeToken({from.subject, "admin", {}, now, now + kSeconds});
+  HF_TRY(std::string token, issuer->MakeToken({from.subject, "admin", {}, now, now + kSeconds}));
+  return AdminToken{std::move(token), " (the token was signed by " + path +
+                                          ": if that is not in the directory of this server's store, "
+                                          "name that by --data, or give a token by --token)"};
 }
 
 Result<std::unique_ptr<auth::TokenVerifier>> OpenTokens(const TokenFlags& flags, const std::string& directory,

@@ -34,13 +34,18 @@ Result<std::vector<auth::TrustedIssuer>> TrustedIssuers(const TokenFlags& flags)
 std::string IssuerKeyPath(const std::string& given, const std::string& directory);
 
 // To ask a server as an administrator: the token that is given, or HOLDFAST_TOKEN's, or one for some minutes
-// that the key beside the data signs, as whoever may read that could do as well.
+// that the key beside the data signs, as whoever may read that could do as well. In a store that has none the
+// key is made: its server reads it when the first token comes.
 struct AdminTokenFrom {
   std::string given;
   std::string data;     // directory of the server's store
   std::string subject;  // of a token that is made
 };
-Result<std::string> AdminToken(const AdminTokenFrom& from);
+struct AdminToken {
+  std::string text;
+  std::string hint;  // what may be wrong when the server does not believe it; empty: nothing is known
+};
+Result<AdminToken> MakeAdminToken(const AdminTokenFrom& from);
 
 // Never null. `directory` is empty for a store in memory. With `make_key` the development issuer's key is
 // made.

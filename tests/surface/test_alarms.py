@@ -5,7 +5,7 @@ import urllib.error
 import urllib.request
 
 import pytest
-from server import HEADERS, PROGRAM, call, done
+from server import HEADERS, PROGRAM, Server, call, done
 from surface import Surface, eventually
 
 WINDOW = "4s"
@@ -124,6 +124,24 @@ def test_the_command_shows_them(watched, tmp_path):
     alarms("--endpoint", "http://127.0.0.1:1", "--token", "x", code=6)
 
 
+def test_the_commands_need_no_token_beside_a_new_store(tmp_path):
+    """The key that signs one is made by whoever needs it first."""
+    server = Server(tmp_path / "data", "--models", "none")
+    try:
+        where = ["--endpoint", server.url, "--data", tmp_path / "data"]
+        assert "system-errors" in alarms(*where)
+        backed_up = subprocess.run([PROGRAM, "backup", *where, "--to", tmp_path / "copy"], capture_output=True, text=True, timeout=60)
+        assert backed_up.returncode == 0, backed_up
+    finally:
+        server.stop()
+    server = Server(tmp_path / "none", "--in-memory", "--models", "none")
+    try:
+        refused = alarms("--endpoint", server.url, "--data", tmp_path / "data", code=5)
+        assert "issuer.pem" in refused and "--token" in refused
+    finally:
+        server.stop()
+
+
 @pytest.mark.parametrize("flags, said", [
     (["--alarm", "user-errors"], "not user-errors"),
     (["--alarm", "user-errors=ten"], "not user-errors=ten"),
@@ -131,6 +149,7 @@ def test_the_command_shows_them(watched, tmp_path):
     (["--alarm", "user-errors=10/0s"], "not user-errors=10/0s"),
     (["--alarm", "noise=1"], "there is no alarm noise"),
     (["--alarm", "consumed-capacity=150/5m"], "not consumed-capacity=150/5m"),
+    (["--alarm", "archive-lag=1"], "archive-lag goes with --archive"),
     (["--plan", "Music=1"], "not Music=1"),
     (["--plan", "=1/2"], "not =1/2"),
     (["--store", "dynamodb", "--plan", "Music=1/2"], "--plan is for servers that have tables"),
