@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -27,10 +28,15 @@ enum class FileKind : uint8_t {
   kSegments,  // backups, and what point-in-time recovery starts from
 };
 
+// Ends the name of a file that is being written. A crash leaves it behind.
+inline constexpr std::string_view kPartialFile = ".partial";
+
 class FileWriter {
  public:
+  // What was not finished is thrown away.
   virtual ~FileWriter() = default;
   virtual Status Append(ByteView bytes) = 0;
+  // The file has its name from here on: whoever sees the name sees all of it.
   virtual Status Finish() = 0;
 };
 

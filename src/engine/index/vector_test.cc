@@ -36,7 +36,7 @@ class HookedFiles final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* file,
                                     rocksdb::IODebugContext* context) override {
-    if (name.ends_with(".graph") && on_graph) {
+    if (name.ends_with(".graph.partial") && on_graph) {
       if (rocksdb::IOStatus status = on_graph(); !status.ok()) return status;
     }
     return FileSystemWrapper::NewWritableFile(name, options, file, context);

@@ -2,16 +2,30 @@
 
 #include <rocksdb/file_system.h>
 
+#include <cstring>
+
 #include "storage/rocksdb/status.h"
 
 namespace holdfast::storage {
 namespace {
 
+std::string PartialPath(const std::string& path) {
+  return path + std::string(kPartialFile);
+}
+
 class Writer final : public FileWriter {
  public:
   Writer(std::unique_ptr<rocksdb::FSWritableFile> file, rocksdb::FileSystem* file_system,
-         std::string directory)
-      : file_(std::move(file)), file_system_(file_system), directory_(std::move(directory)) {}
+         std::string directory, const std::string& name)
+      : file_(std::move(file)),
+        file_system_(file_system),
+        directory_(std::move(directory)),
+        path_(directory_ + "/" + name) {}
+  ~Writer() override {
+    if (finished_) return;
+    file_.reset();
+    file_system_->DeleteFile(PartialPath(path_), {}, nullptr).PermitUncheckedError();
+  }
 
   Status Append(ByteView bytes) override {
     return ToStatus(file_->Append(rocksdb::Slice(bytes.data(), bytes.size()), {}, nullptr));
@@ -20,15 +34,19 @@ class Writer final : public FileWriter {
   Status Finish() override {
     HF_CHECK_OK(ToStatus(file_->Fsync({}, nullptr)));
     HF_CHECK_OK(ToStatus(file_->Close({}, nullptr)));
+    HF_CHECK_OK(ToStatus(file_system_->RenameFile(PartialPath(path_), path_, {}, nullptr)));
+    finished_ = true;
     std::unique_ptr<rocksdb::FSDirectory> names;
     HF_CHECK_OK(ToStatus(file_system_->NewDirectory(directory_, {}, &names, nullptr)));
     return ToStatus(names->Fsync({}, nullptr));
   }
 
  private:
-  const std::unique_ptr<rocksdb::FSWritableFile> file_;
+  std::unique_ptr<rocksdb::FSWritableFile> file_;
   rocksdb::FileSystem* const file_system_;
   const std::string directory_;
+  const std::string path_;
+  bool finished_ = false;  // it has its name
 };
 
 class Reader final : public FileReader {
@@ -59,9 +77,9 @@ class RocksDbFiles final : public Files {
   Result<std::unique_ptr<FileWriter>> Create(const std::string& name) override {
     HF_CHECK_OK(ToStatus(file_system_->CreateDirIfMissing(directory_, {}, nullptr)));
     std::unique_ptr<rocksdb::FSWritableFile> file;
-    HF_CHECK_OK(ToStatus(file_system_->NewWritableFile(PathOf(name), {}, &file, nullptr)));
+    HF_CHECK_OK(ToStatus(file_system_->NewWritableFile(PartialPath(PathOf(name)), {}, &file, nullptr)));
     return std::unique_ptr<FileWriter>(
-        std::make_unique<Writer>(std::move(file), file_system_.get(), directory_));
+        std::make_unique<Writer>(std::move(file), file_system_.get(), directory_, name));
   }
 
   Result<std::unique_ptr<FileReader>> Open(const std::string& name) override {
