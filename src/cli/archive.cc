@@ -40,6 +40,7 @@ struct RestoreConfig {
 struct StatusConfig {
   std::string from;
   std::string key_file;
+  bool deep = false;
   bool json = false;
 };
 
@@ -152,7 +153,8 @@ Result<int> Restore(const RestoreConfig& config) {
 Result<int> ShowStatus(const StatusConfig& config) {
   HF_TRY(auto keys, storage::LoadKeys(config.key_file));
   storage::Archive archive(storage::ReadingFileSystem(nullptr, keys), Absolute(config.from));
-  HF_TRY(storage::ArchiveSurvey survey, storage::SurveyArchive(archive));
+  HF_TRY(storage::ArchiveSurvey survey,
+         storage::SurveyArchive(archive, config.deep ? storage::Depth::kBytes : storage::Depth::kSize));
   if (config.json) {
     Node covered = Node::List(), faults = Node::List();
     for (const storage::Coverage& one : survey.covered)
@@ -212,6 +214,8 @@ void AddArchiveCommands(CLI::App* app, Run* run) {
   auto [status, status_config] = AddCommand(
       archive, "status", "What an archive covers, and what in it is missing or damaged", run, &ShowStatus);
   status->add_option("--from", status_config->from, "The archive")->type_name("DIR")->required();
+  status->add_flag("--deep", status_config->deep,
+                   "Read every file, not only look that it is there and whole in size");
   AddKeyFile(status, &status_config->key_file, "Its master keys, when it is encrypted");
 }
 

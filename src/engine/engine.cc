@@ -120,10 +120,10 @@ std::string BackupRecordKey(std::string_view id) {
   return "backup/" + std::string(id);
 }
 std::string RestoreJobKey(ObjectId table) {
-  return NumberedKey("restore/", table);
+  return NumberedKey(kRestorePrefix, table);
 }
 std::string RecoveryRecordKey(ObjectId table) {
-  return NumberedKey("recovery/", table);
+  return NumberedKey(kRecoveryPrefix, table);
 }
 
 Engine::Engine(const EngineOptions& options)
@@ -166,11 +166,12 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
   if (!archive.empty()) {
     storage::ArchiverOptions shipping;
     shipping.directory = archive;
-    shipping.file_system =
-        options.archive_file_system != nullptr ? options.archive_file_system : engine->file_system_;
+    shipping.file_system = options.archive_file_system != nullptr ? options.archive_file_system
+                                                                  : engine->vault_->file_system_elsewhere();
     shipping.store = {engine->file_system_, directory};
     shipping.keep_days = options.options.archive_days;
-    shipping.encrypts = [vault = engine->vault_] { return vault->encrypting(); };
+    if (options.archive_file_system == nullptr)
+      shipping.key_version = [vault = engine->vault_] { return vault->key_version(); };
     shipping.syncs = options.options.durability == Durability::kNone;
     HF_TRY(engine->archiver_,
            storage::Archiver::Start(engine->kv_.get(), engine->clock_, engine->log_, std::move(shipping)));

@@ -218,6 +218,8 @@ class Engine {
 // Keys of the catalog space. Stored on disk: never change.
 inline constexpr std::string_view kMetaKey = "meta";
 inline constexpr std::string_view kTallyKey = "tally";
+inline constexpr std::string_view kRestorePrefix = "restore/";
+inline constexpr std::string_view kRecoveryPrefix = "recovery/";
 std::string TableRecordKey(ObjectId id);
 std::string DroppedRecordKey(ObjectId id);
 std::string BackfillCursorKey(ObjectId id);

@@ -8,7 +8,7 @@
 
 #include "base/thread.h"
 #include "holdfast/master_keys.h"
-#include "storage/archive/checkpoint.h"
+#include "storage/archive/archiver.h"
 #include "storage/encryption/vault.h"
 
 namespace holdfast::engine {
@@ -53,6 +53,7 @@ Status Sealer::Start() {
     files_left_ = files.size();
     wanted_ = !files.empty();
   }
+  LookForArchive();
   thread_ = std::thread([this] { Run(); });
   return Ok{};
 }
@@ -108,6 +109,7 @@ void Sealer::Run() {
   base::LowerThreadPriority();
   while (!stopping()) {
     LoadNewKeys();
+    LookForArchive();
     bool wanted = false;
     {
       base::MutexLock lock(&mu_);
@@ -130,6 +132,23 @@ void Sealer::Run() {
   }
 }
 
+void Sealer::LookForArchive() {
+  const storage::Archiver* archiver = engine_->archiver();
+  if (archiver == nullptr || !engine_->vault_->encrypting()) return;
+  uint64_t reached = archiver->within_reach();
+  if (std::exchange(archive_reached_, reached) == reached || reached == 0) return;
+  base::MutexLock lock(&mu_);
+  wanted_ = true;
+}
+
+Result<std::vector<std::string>> Sealer::ArchivedFiles() {
+  const storage::Archiver* archiver = engine_->archiver();
+  if (archiver == nullptr || archiver->within_reach() == 0) return std::vector<std::string>();
+  if (!archive_is_tidy_) HF_CHECK_OK(engine_->vault_->DeleteLeftoversElsewhere(archiver->directory()));
+  archive_is_tidy_ = true;
+  return engine_->vault_->FilesToRewriteElsewhere(archiver->directory());
+}
+
 // `rotate-key` replaces the file.
 void Sealer::LoadNewKeys() {
   FileState state = KeyFileState();
@@ -150,19 +169,28 @@ Status Sealer::Rewrite() {
   milliseconds pause = kBusy;
   while (!stopping()) {
     LoadNewKeys();  // this may take as long as an archive is out of reach
+    LookForArchive();
     HF_TRY(std::vector<std::string> files, engine_->vault_->FilesToRewrite());
+    auto archived = ArchivedFiles();
     {
       base::MutexLock lock(&mu_);
-      files_left_ = files.size();
-      if (files.empty()) {
+      files_left_ = files.size() + (archived ? archived->size() : 0);
+      if (files_left_ == 0 && archived) {
         wanted_ = false;
         changed_.NotifyAll();
         HF_LOG(engine_->log(), kInfo, "every file is encrypted under the current key");
         return Ok{};
       }
     }
-    HF_TRY(bool progress, RewriteSome(files));
-    if (progress) {
+    HF_CHECK_OK(LeaveLogs(files));
+    std::erase_if(files, [&](const std::string& file) {
+      return IsLog(file) || IsHeld(file, engine_->options().directory);
+    });
+    HF_TRY(bool progress, RewriteSome(files, &storage::Vault::Rewrite));
+    // The store first, whatever becomes of the archive.
+    if (!archived) return archived.error();
+    HF_TRY(bool more, RewriteSome(*archived, &storage::Vault::RewriteElsewhere));
+    if (progress || more) {
       pause = kBusy;
       continue;
     }
@@ -172,22 +200,25 @@ Status Sealer::Rewrite() {
   return Ok{};
 }
 
-Result<bool> Sealer::RewriteSome(const std::vector<std::string>& files) {
-  // A log is not rewritten but left: what is in it goes to tables, which are encrypted.
+// A log is not rewritten but left: what is in it goes to tables, which are encrypted.
+Status Sealer::LeaveLogs(const std::vector<std::string>& files) {
   std::set<std::string> logs;
   for (const std::string& file : files) {
     // By name: one that waits for the archive is moved to another directory.
     if (IsLog(file)) logs.insert(std::filesystem::path(file).filename().string());
   }
-  if (!std::includes(left_logs_.begin(), left_logs_.end(), logs.begin(), logs.end())) {
-    HF_CHECK_OK(engine_->kv().RollLog());
-    left_logs_ = std::move(logs);
-  }
+  if (std::includes(left_logs_.begin(), left_logs_.end(), logs.begin(), logs.end())) return Ok{};
+  HF_CHECK_OK(engine_->kv().RollLog());
+  left_logs_ = std::move(logs);
+  return Ok{};
+}
+
+Result<bool> Sealer::RewriteSome(const std::vector<std::string>& files,
+                                 Result<bool> (storage::Vault::*rewrite)(const std::string& path)) {
   bool progress = false;
   for (const std::string& file : files) {
     if (stopping()) return progress;
-    if (IsLog(file) || IsHeld(file, engine_->options().directory)) continue;
-    HF_TRY(bool done, engine_->vault_->Rewrite(file));
+    HF_TRY(bool done, (engine_->vault_.get()->*rewrite)(file));
     progress = progress || done;
   }
   return progress;

@@ -3,6 +3,7 @@
 //
 // Files are rewritten one at a time, in the background (storage/encryption/vault.h). What is left to do is
 // seen from the files themselves, so that a process that dies goes on where it was when it is started again.
+// An archive is rewritten with its store, whenever it is within reach.
 //
 // Thread-safe. One thread does the work.
 #pragma once
@@ -45,10 +46,15 @@ class Sealer {
 
   void Run();
   void LoadNewKeys();
+  // Whether an archive has come within reach, where there may be something to do.
+  void LookForArchive();
+  Result<std::vector<std::string>> ArchivedFiles();
   // Rewrites until nothing is left. Fails when a file cannot be rewritten.
   Status Rewrite();
-  // One pass over what is left; returns whether something came of it.
-  Result<bool> RewriteSome(const std::vector<std::string>& files);
+  Status LeaveLogs(const std::vector<std::string>& files);
+  // One pass over files of the store or of the archive; returns whether something came of it.
+  Result<bool> RewriteSome(const std::vector<std::string>& files,
+                           Result<bool> (storage::Vault::*rewrite)(const std::string& path));
   bool Pause(std::chrono::milliseconds time);
   bool stopping() const;
 
@@ -57,6 +63,8 @@ class Sealer {
   // Of the thread, once it runs.
   FileState key_file_state_;
   std::set<std::string> left_logs_;  // names; they go when RocksDB deletes them
+  uint64_t archive_reached_ = 0;     // Archiver::within_reach()
+  bool archive_is_tidy_ = false;     // nothing is left in it of a life before
   mutable base::Mutex mu_;
   base::CondVar changed_;
   bool stop_ HF_GUARDED_BY(mu_) = false;

@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "engine/backup/backups.h"
+#include "engine/backup/recovery.h"
+#include "engine/backup/restorer.h"
 #include "engine/engine.h"
 #include "engine/restore.h"
 #include "engine/verify.h"
@@ -118,6 +120,8 @@ class ArchiveTest : public testing::Test {
     options.from = Path(from);
     options.directory = Path(to);
     options.at_second = second;
+    options.tell = [this](const std::string& what) { told_ += what + "\n"; };
+    if (fs::exists(Path("key"))) options.key_file = Path("key");
     return engine::RestoreStore(options, log_);
   }
   // Restores, opens, verifies, reads and throws away.
@@ -126,7 +130,9 @@ class ArchiveTest : public testing::Test {
     auto restored = Restore("restored", second, from);
     EXPECT_TRUE(restored.has_value()) << restored.error().ToString();
     if (!restored) return {};
-    auto engine = TryOpen("restored");
+    engine::EngineOptions options = OptionsFor("restored", "");
+    if (fs::exists(Path("key"))) options.options.key_file = Path("key");
+    auto engine = engine::Engine::Open(options);
     EXPECT_TRUE(engine.has_value()) << engine.error().ToString();
     if (!engine) return {};
     (*engine)->WaitForBackfills();
@@ -137,14 +143,43 @@ class ArchiveTest : public testing::Test {
     EXPECT_EQ(report->faults, std::vector<std::string>{});
     return Read(engine->get());
   }
-  storage::ArchiveSurvey Survey(const std::string& name = "archive") {
+  storage::ArchiveSurvey Survey(const std::string& name = "archive",
+                                storage::Depth depth = storage::Depth::kSize) {
     storage::Archive archive(rocksdb::FileSystem::Default(), Path(name));
-    auto survey = storage::SurveyArchive(archive);
+    auto survey = storage::SurveyArchive(archive, depth);
     EXPECT_TRUE(survey.has_value());
     return survey ? *survey : storage::ArchiveSurvey{};
   }
 
+  static void Flip(const std::string& path, uint64_t at) {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    char byte = static_cast<char>(file.get());
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  void BackUpTable(const std::string& name) {
+    ASSERT_TRUE(ops::Run(engine_.get(), CreateBackupRequest{"table", name}).has_value());
+    engine_->backups().thread().WaitIdle();
+  }
+  // The archive's file of the newest backup.
+  std::string BackupObject() {
+    std::string newest;
+    for (const auto& entry : fs::directory_iterator(Path("archive/files"))) {
+      std::string path = entry.path();
+      if (path.find("segments-backup-") != std::string::npos) newest = std::max(newest, path);
+    }
+    return newest;
+  }
+  void WaitUntil(const std::function<bool()>& condition) {
+    auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition() && std::chrono::steady_clock::now() < deadline)
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(condition());
+  }
+
   fs::path root_;
+  std::string told_;  // by restores
   base::ManualClock clock_{kStart};
   base::Log log_{base::LogLevel::kNone};
   std::unique_ptr<engine::Engine> engine_;
@@ -339,17 +374,12 @@ TEST_F(ArchiveTest, DB_B_03_ADamagedOrMissingPartIsNamedAndRefused) {
     ASSERT_FALSE(restored.has_value());
     EXPECT_EQ(restored.error().code(), ErrorCode::kCorruption) << restored.error().ToString();
     EXPECT_NE(restored.error().message().find(named), std::string::npos) << restored.error().message();
-    EXPECT_FALSE(TryOpen("refused").has_value());  // nothing that could be taken for a store
+    EXPECT_FALSE(fs::exists(Path("refused/FORMAT")));  // nothing that could be taken for a store
     fs::remove_all(Path("refused"));
   };
-  auto flip = [&](const std::string& path, std::streamoff at) {
-    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(at);
-    char byte = static_cast<char>(file.get());
-    file.seekp(at);
-    file.put(static_cast<char>(byte ^ 1));
-  };
-  flip(segment, static_cast<std::streamoff>(fs::file_size(segment) / 2));
+  Flip(segment, fs::file_size(segment) / 2);
+  EXPECT_EQ(Survey().faults.size(), 0U);  // a closed one is not read
+  EXPECT_EQ(Survey("archive", storage::Depth::kBytes).faults.size(), 1U);
   refused(segment);
   heal();
   fs::remove(segment);
@@ -362,20 +392,136 @@ TEST_F(ArchiveTest, DB_B_03_ADamagedOrMissingPartIsNamedAndRefused) {
   refused(segment);
   heal();
   std::string newest = Path("archive/log/0000000003");
-  flip(newest, 100);
+  Flip(newest, 100);
   refused(newest);
   heal();
   for (const auto& entry : fs::directory_iterator(Path("archive/files"))) {
     if (!entry.path().string().ends_with(".sst") &&
         entry.path().string().find("MANIFEST") == std::string::npos)
       continue;
-    flip(entry.path(), 20);
+    Flip(entry.path(), 20);
+    EXPECT_EQ(Survey().faults.size(), 0U);
+    ASSERT_EQ(Survey("archive", storage::Depth::kBytes).faults.size(), 1U);
     refused(entry.path());
     fs::remove(entry.path());
+    ASSERT_EQ(Survey().faults.size(), 1U);
+    EXPECT_NE(Survey().faults[0].find(entry.path()), std::string::npos) << Survey().faults[0];
     refused(entry.path());
     heal();
   }
+  // The newest one is missed too, though nothing follows it.
+  std::string last = Path("archive/log/0000000004");
+  ASSERT_TRUE(fs::exists(last));
+  for (bool emptied : {false, true}) {
+    if (emptied)
+      fs::resize_file(last, 0);
+    else
+      fs::remove(last);
+    ASSERT_EQ(Survey().faults.size(), 1U);
+    refused(last + (emptied ? " is damaged" : " is missing"));
+    EXPECT_TRUE(Restore("earlier", kStart / 1000).has_value());
+    fs::remove_all(Path("earlier"));
+    heal();
+  }
   EXPECT_EQ(RestoredContents(), truth_);
+  fs::remove(Path("archive/HEAD"));  // of an archive from before there was one
+  EXPECT_EQ(RestoredContents(), truth_);
+}
+
+// Frames that go to a file without a name, or beside a mount that is away, are no archive.
+TEST_F(ArchiveTest, DB_B_03_AnArchiveThatIsTakenAwayWhileItIsWrittenIsMissed) {
+  Open();
+  CreateTable("table");
+  Put("table", "a");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  auto missed = [&] {
+    return engine_->archiver()->stats().error.find("gone") != std::string::npos &&
+           engine_->archiver()->stats().lag_seconds > 0;
+  };
+  auto shipped = [&] { return engine_->archiver()->Ship().has_value(); };
+  fs::rename(Path("archive"), Path("away"));
+  Put("table", "b");
+  WaitUntil(missed);
+  Put("table", "c");
+  EXPECT_FALSE(engine_->archiver()->Ship());
+  EXPECT_FALSE(fs::exists(Path("archive")));
+  fs::rename(Path("away"), Path("archive"));
+  WaitUntil(shipped);
+  EXPECT_EQ(Survey().covered.size(), 1U);  // nothing is lost
+  EXPECT_EQ(RestoredContents(), truth_);
+
+  fs::remove_all(Path("archive"));
+  Put("table", "d");
+  WaitUntil(missed);
+  EXPECT_FALSE(fs::exists(Path("archive")));
+  fs::create_directory(Path("archive"));
+  WaitUntil(shipped);
+  Put("table", "e");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  EXPECT_EQ(RestoredContents(), truth_);
+}
+
+TEST_F(ArchiveTest, DB_B_03_AFileOfARecordIsShippedWithItOrDoneWithout) {
+  Open();
+  CreateTable("table");
+  Put("table", "a");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  clock_.Advance(10'000);
+  int64_t before = clock_.NowMillis() / 1000;
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  clock_.Advance(10'000);
+  engine::TablePtr table = engine_->catalog().Find("table");
+  ASSERT_TRUE(engine_->recovery().Enable(table, 35));
+  BackUpTable("kept");
+  ASSERT_TRUE(engine_->archiver()->Ship());  // and what is named is there
+  ASSERT_NE(BackupObject(), "");
+  engine_.reset();
+  auto backups = [&] {
+    auto engine = TryOpen("restored");
+    EXPECT_TRUE(engine.has_value()) << engine.error().ToString();
+    engine::TablePtr again = (*engine)->catalog().Find("table");
+    EXPECT_TRUE((*engine)->recovery().Maintain());
+    EXPECT_TRUE((*engine)->recovery().WaitForWindow(again, std::chrono::seconds(30)).has_value());
+    RestoreTableToPointInTimeRequest request;
+    request.source_table_name = "table";
+    request.target_table_name = "again";
+    request.use_latest_restorable_time = true;
+    auto restored = ops::Run(engine->get(), request);
+    EXPECT_TRUE(restored.has_value()) << restored.error().ToString();
+    (*engine)->restorer().WaitIdle();
+    EXPECT_EQ(Read(engine->get())["again"], truth_["table"]);
+    auto listed = ops::Run(engine->get(), ListBackupsRequest{});
+    EXPECT_TRUE(listed.has_value());
+    return listed->backup_summaries.size();
+  };
+  EXPECT_EQ(RestoredContents(), truth_);
+  EXPECT_EQ(backups(), 1U);
+
+  // Damaged: refused where it is needed, told where it is not.
+  fs::copy(Path("archive"), Path("copy"), fs::copy_options::recursive);
+  Flip(BackupObject(), 20);
+  auto refused = Restore("refused");
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message().find(BackupObject() + " is damaged"), std::string::npos);
+  told_.clear();
+  EXPECT_EQ(RestoredContents(before), truth_);
+  EXPECT_NE(told_.find(BackupObject() + " is damaged; the restored state does without it"), std::string::npos)
+      << told_;
+
+  // Cut off between the log and the files: the store does without them.
+  fs::remove_all(Path("archive/additions"));
+  told_.clear();
+  EXPECT_EQ(RestoredContents(), truth_);
+  EXPECT_NE(told_.find("the backup kept had not reached the archive yet"), std::string::npos) << told_;
+  EXPECT_EQ(backups(), 0U);
+}
+
+TEST_F(ArchiveTest, DB_B_03_ARestoreThatIsRefusedLeavesNothing) {
+  Open();
+  CreateTable("table");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  EXPECT_FALSE(Restore("early", kStart / 1000 - 10).has_value());
+  EXPECT_FALSE(fs::exists(Path("early")));
 }
 
 TEST_F(ArchiveTest, DB_B_03_ADamagedListOfAddedFilesIsNamedAndRefusedWhereItMayBeNeeded) {
@@ -569,42 +715,73 @@ TEST_F(ArchiveTest, DB_B_03_ARestoreOfAnEncryptedArchiveLeavesNoPlainText) {
   }
 }
 
-// Once the store is encrypted a checkpoint names no object that was shipped before.
-TEST_F(ArchiveTest, DB_B_03_ACheckpointOfAnEncryptedStoreHasNoPlainObject) {
+// The archive is encrypted with its store: what it had before, too, and it can still be restored.
+TEST_F(ArchiveTest, DB_B_03_AnArchiveIsEncryptedWithItsStore) {
   ASSERT_TRUE(MasterKeys::Create(Path("key")));
   engine::EngineOptions options = OptionsFor("data", "archive");
   options.options.key_file = Path("key");
-  for (bool encrypt : {false, true}) {
-    options.options.encrypt = encrypt;
+  auto open = [&] {
     engine_.reset();
     auto opened = engine::Engine::Open(options);
     ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
     engine_ = *std::move(opened);
-    if (!encrypt) CreateTable("table");
-    for (int i = 0; i < 500; ++i) Put("table", std::to_string(i));
-    ASSERT_TRUE(engine_->kv().Compact());
-    clock_.Advance(kDay);
-    ASSERT_TRUE(engine_->archiver()->Ship());
-  }
-  engine_.reset();
-  auto keys = storage::LoadKeys(Path("key"));
+  };
+  auto plain_files = [&] {
+    std::vector<std::string> plain;
+    for (const auto& entry : fs::recursive_directory_iterator(Path("archive"))) {
+      if (!entry.is_regular_file() || entry.file_size() == 0) continue;
+      std::ifstream in(entry.path(), std::ios::binary);
+      std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      if (!bytes.starts_with("holdfast sealed")) plain.push_back(entry.path());
+    }
+    return plain;
+  };
+  open();
+  CreateTable("table");
+  for (int i = 0; i < 500; ++i) Put("table", std::to_string(i));
+  ASSERT_TRUE(engine_->kv().Compact());
+  BackUpTable("kept");
+  clock_.Advance(kDay);
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  int64_t plain_second = clock_.NowMillis() / 1000;
+  Contents plain_truth = truth_;
+  clock_.Advance(10'000);
+  Put("table", "later");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  open();
+  EXPECT_GT(plain_files().size(), 5U);
+  size_t had = Survey().checkpoints.size();
+
+  options.options.encrypt = true;
+  open();  // and nothing is written any more
+  Status encrypted = engine_->WaitForEncryption();
+  ASSERT_TRUE(encrypted) << encrypted.error().ToString();
+  EXPECT_EQ(plain_files(), std::vector<std::string>{});
+  EXPECT_EQ(engine_->files_to_encrypt(), 0U);
+  EXPECT_EQ(RestoredContents(), truth_);
+  EXPECT_EQ(RestoredContents(plain_second), plain_truth);
+
+  // Another version of the key: the old one is not needed any more.
+  auto keys = MasterKeys::Load(Path("key"));
   ASSERT_TRUE(keys.has_value());
-  storage::Archive archive(storage::ReadingFileSystem(nullptr, *keys), Path("archive"));
-  auto numbers = archive.Numbers("checkpoints");
-  ASSERT_TRUE(numbers.has_value() && numbers->size() > 1);
-  auto newest = archive.ReadCheckpoint(numbers->back());
-  ASSERT_TRUE(newest.has_value()) << newest.error().ToString();
-  size_t tables = 0;
-  for (const storage::ArchivedFile& file : newest->files) {
-    if (!file.path.ends_with(".sst")) continue;
-    ++tables;
-    EXPECT_TRUE(file.object.starts_with("sealed-")) << file.object;
-    std::ifstream in(Path("archive/files/" + file.object), std::ios::binary);
-    std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    EXPECT_FALSE(bytes.empty()) << file.object;
-    EXPECT_EQ(bytes.find(std::string(100, 'x')), std::string::npos) << file.object;
-  }
-  EXPECT_GT(tables, 0U);
+  ASSERT_TRUE(MasterKeys::Rotate(Path("key")));
+  WaitUntil([&] { return engine_->encryption() == engine::Encryption::kUpdating; });
+  ASSERT_TRUE(engine_->WaitForEncryption());
+  ASSERT_TRUE(MasterKeys::Disable(Path("key"), 1));
+  EXPECT_EQ(RestoredContents(plain_second), plain_truth);
+  open();
+  Put("table", "last");
+  ASSERT_TRUE(engine_->archiver()->Ship());
+  ASSERT_TRUE(engine_->WaitForEncryption());
+  EXPECT_EQ(RestoredContents(), truth_);
+  EXPECT_EQ(plain_files(), std::vector<std::string>{});
+  storage::Archive archive(storage::ReadingFileSystem(nullptr, *storage::LoadKeys(Path("key"))),
+                           Path("archive"));
+  auto survey = storage::SurveyArchive(archive, storage::Depth::kBytes);
+  ASSERT_TRUE(survey.has_value()) << survey.error().ToString();
+  EXPECT_EQ(survey->faults, std::vector<std::string>{});
+  EXPECT_EQ(survey->covered.size(), 1U);
+  EXPECT_GE(survey->checkpoints.size(), had);
 }
 
 // Show 3: cut short at any point a restore leaves nothing that could be opened, and the next one begins anew.

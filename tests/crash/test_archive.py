@@ -121,6 +121,7 @@ def test_every_second_comes_back_after_the_directory_is_gone(servers, tmp_path):
     assert restored(servers, tmp_path, archive, "--at", text) == truth
     assert restored(servers, tmp_path, archive) == truth
     refused = run("restore", "--from", archive, "--data", tmp_path / "early", "--at", "1000000000", code=5)
+    assert not (tmp_path / "early").exists()
     assert "does not cover 2001-09-09T01:46:40Z" in refused and covered["covered"][0]["from"] in refused
     run("restore", "--from", archive, "--data", tmp_path / "never", "--at", "yesterday", code=2)
     run("restore", "--from", archive, "--data", tmp_path / "restored", code=5)  # not empty
@@ -207,6 +208,25 @@ def test_an_archive_out_of_reach_stops_nobody(servers, tmp_path):
     assert restored(servers, tmp_path, tmp_path / "mount" / "archive") == {"a": 1}
 
 
+def test_an_archive_that_disappears_is_missed(servers, tmp_path):
+    archive = tmp_path / "archive"
+    server = servers("data", "--archive", str(archive))
+    db = client(server)
+    create(db)
+    put(db, "a", 1)
+    shipped(server)
+    shutil.rmtree(archive)
+    wait_for(lambda: metric(server, "holdfast_archive_failing") == 1)
+    put(db, "b", 2)
+    assert metric(server, "holdfast_archive_lag_seconds") > 0
+    assert not archive.exists()  # it may be a mount that is away
+    archive.mkdir()
+    wait_for(lambda: metric(server, "holdfast_archive_failing") == 0)
+    shipped(server)
+    server.kill()
+    assert restored(servers, tmp_path, archive) == {"a": 1, "b": 2}
+
+
 def test_damage_is_named(servers, tmp_path):
     archive = tmp_path / "archive"
     server = servers("data", "--archive", str(archive))
@@ -219,6 +239,8 @@ def test_damage_is_named(servers, tmp_path):
     segment = archive / "log" / "0000000001"
     sound = segment.read_bytes()
     segment.write_bytes(sound[:200] + bytes([sound[200] ^ 1]) + sound[201:])
+    run("archive", "status", "--from", archive)
+    assert f"{segment} is damaged" in run("archive", "status", "--from", archive, "--deep", code=5)
     refused = run("restore", "--from", archive, "--data", tmp_path / "new", code=6)
     assert f"{segment} is damaged" in refused
     assert "cut short" in run("serve", "--port", "0", "--models", "none", "--data", tmp_path / "new", code=1)

@@ -161,6 +161,47 @@ def test_DB_X_01_nothing_planted_is_found_in_any_file(tmp_path, key):
     assert "sound" in run("verify", "--data", data, "--key-file", key)
 
 
+def test_DB_X_01_an_archive_is_encrypted_with_its_store(tmp_path, key):
+    data, archive = tmp_path / "data", tmp_path / "archive"
+    server = Server(data, "--key-file", str(key), "--archive", str(archive), "--models", "none")
+
+    def shipped():
+        eventually(lambda: metric(server.url, "holdfast_archive_covered_until_seconds") > 0
+                   and metric(server.url, "holdfast_archive_lag_seconds") == 0)
+
+    assert isinstance(make_table(server.url), dict)
+    put(server.url, range(500))
+    done(server.url, "CreateBackup", {"TableName": TABLE, "BackupName": "PlantedBackup"})
+    shipped()
+    assert found(archive)
+    second = int(time.time())
+    eventually(lambda: metric(server.url, "holdfast_archive_covered_until_seconds") > second)
+
+    # Nothing is written any more: what is left over must go by itself.
+    done(server.url, "UpdateTable", {"TableName": TABLE, "SSESpecification": {"Enabled": True}})
+    eventually(lambda: encryption(server.url) == "ENABLED")
+    assert found(data) == set() and found(archive) == set()
+    assert set(versions(archive).values()) == {1}
+    run("rotate-key", key)
+    eventually(lambda: set(versions(archive).values()) == {2} and set(versions(data).values()) == {2})
+    eventually(lambda: metric(server.url, "holdfast_encryption_files_left") == 0)
+    run("keys", "disable", key, 1)
+    server.kill()
+    server.start()
+    put(server.url, range(500, 600))
+    shipped()
+    server.kill()
+    assert found(archive) == set()
+    assert json.loads(run("archive", "status", "--deep", "--json", "--from", archive, "--key-file", key))["faults"] == []
+    for flags, count in (((), 600), (("--at", second), 500)):  # from before it was encrypted, too
+        target = tmp_path / f"restored-{count}"
+        run("restore", "--from", archive, "--data", target, "--key-file", key, *flags)
+        assert found(target) == set()
+        server = Server(target, "--key-file", str(key), "--models", "none")
+        check_items(server.url, count)
+        assert server.stop() == 0
+
+
 def test_DB_X_01_without_its_key_a_store_refuses_to_open(tmp_path, key):
     data = tmp_path / "data"
     server = Server(data, "--key-file", str(key), "--encrypt", "--models", "none")

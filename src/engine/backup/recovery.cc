@@ -35,7 +35,8 @@ Result<Recovery::Bases> Recovery::Decode(std::string bytes) {
 }
 
 Result<std::set<std::string>> Recovery::Load() {
-  std::set<std::string> files;
+  HF_TRY(std::vector<std::string> names, engine_->kv().files(storage::FileKind::kSegments)->List());
+  std::set<std::string> there(names.begin(), names.end()), files;
   for (const TablePtr& table : engine_->catalog().All()) {
     SchemaPtr schema = table->schema();
     if (schema->recovery_days == 0) continue;
@@ -46,6 +47,13 @@ Result<std::set<std::string>> Recovery::Load() {
     if (found) {
       HF_TRY(bases, Decode(std::move(bytes)));
     }
+    // An archive from which the store was restored may not have had them yet.
+    std::erase_if(bases, [&](const Base& base) {
+      if (there.contains(base.file)) return false;
+      HF_LOG(engine_->log(), kError, "point-in-time recovery: a base segment is missing",
+             {"table", schema->name}, {"file", base.file});
+      return true;
+    });
     for (const Base& base : bases) files.insert(base.file);
     // Without a base what is logged from now on counts: the first one is made by the next Maintain.
     uint64_t after = bases.empty() ? engine_->committer().begun_number() : bases.front().number;

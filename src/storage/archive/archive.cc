@@ -16,9 +16,11 @@ namespace {
 using rocksdb::IOStatus;
 
 constexpr std::string_view kPartial = ".partial";
+constexpr std::string_view kBeingRewritten = ".sealing";  // by whoever looks after encryption
 constexpr std::string_view kArchiveLine = "holdfast archive, format ";
 constexpr std::string_view kCheckpointLine = "holdfast checkpoint, format ";
 constexpr std::string_view kAdditionsLine = "holdfast additions, format ";
+constexpr std::string_view kHeadLine = "holdfast head, format ";
 constexpr int kVersion = 2;  // with that of stores, which are restored from what it holds
 constexpr size_t kPiece = 1 << 20;
 constexpr int kNumberDigits = 10;
@@ -134,15 +136,14 @@ Status DeleteDirectory(rocksdb::FileSystem* file_system, const std::string& dire
   return Ok{};
 }
 
-Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, rocksdb::FileSystem* to,
-                        const std::string& target, const Between& between) {
+namespace {
+
+Result<Copied> ReadThrough(rocksdb::FileSystem* from, const std::string& source, const Between& between,
+                           const std::function<Status(const rocksdb::Slice&)>& take) {
   std::unique_ptr<rocksdb::FSSequentialFile> in;
   if (IOStatus status = from->NewSequentialFile(source, {}, &in, nullptr); !status.ok())
     return IsMissing(status) ? Error(ErrorCode::kResourceNotFound, source + " is missing")
                              : IoError(source, status);
-  std::unique_ptr<rocksdb::FSWritableFile> out;
-  if (IOStatus status = to->NewWritableFile(target, {}, &out, nullptr); !status.ok())
-    return IoError(target, status);
   std::string buffer(kPiece, '\0');
   Copied copied;
   base::Checksum sum;
@@ -152,14 +153,31 @@ Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, ro
     if (IOStatus status = in->Read(buffer.size(), {}, &got, buffer.data(), nullptr); !status.ok())
       return IoError(source, status);
     if (got.empty()) break;
-    if (IOStatus status = out->Append(got, {}, nullptr); !status.ok()) return IoError(target, status);
+    if (take) HF_CHECK_OK(take(got));
     sum.Update({got.data(), got.size()});
     copied.size += got.size();
   }
+  copied.checksum = sum.Value();
+  return copied;
+}
+
+}  // namespace
+
+Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, rocksdb::FileSystem* to,
+                        const std::string& target, const Between& between) {
+  // One that is not there leaves no copy.
+  if (IOStatus there = from->FileExists(source, {}, nullptr); IsMissing(there))
+    return Error(ErrorCode::kResourceNotFound, source + " is missing");
+  std::unique_ptr<rocksdb::FSWritableFile> out;
+  if (IOStatus status = to->NewWritableFile(target, {}, &out, nullptr); !status.ok())
+    return IoError(target, status);
+  HF_TRY(Copied copied, ReadThrough(from, source, between, [&](const rocksdb::Slice& got) -> Status {
+           if (IOStatus status = out->Append(got, {}, nullptr); !status.ok()) return IoError(target, status);
+           return Ok{};
+         }));
   IOStatus status = out->Fsync({}, nullptr);
   if (status.ok()) status = out->Close({}, nullptr);
   if (!status.ok()) return IoError(target, status);
-  copied.checksum = sum.Value();
   return copied;
 }
 
@@ -167,7 +185,10 @@ Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, ro
 
 Status Archive::OpenForWriting(const std::string& identity) {
   if (lock_ != nullptr) return Ok{};
-  IOStatus status = file_system_->CreateDirIfMissing(directory_, {}, nullptr);
+  IOStatus status = was_open_ ? file_system_->FileExists(directory_, {}, nullptr)
+                              : file_system_->CreateDirIfMissing(directory_, {}, nullptr);
+  if (was_open_ && IsMissing(status))
+    return Error(ErrorCode::kIo, directory_ + " is gone: mount it again, or make it anew");
   if (!status.ok()) return IoError(directory_, status);
   std::string mark = directory_ + "/ARCHIVE";
   if (IsMissing(file_system_->FileExists(mark, {}, nullptr))) {
@@ -199,7 +220,16 @@ Status Archive::OpenForWriting(const std::string& identity) {
   // So that the archive does not need the version of the key that it was made under.
   Status marked = WriteMark(identity);
   if (!marked) Unlock();
+  was_open_ = was_open_ || marked;
   return marked;
+}
+
+Status Archive::CheckThere() const {
+  std::string mark = directory_ + "/ARCHIVE";
+  IOStatus there = file_system_->FileExists(mark, {}, nullptr);
+  if (IsMissing(there)) return Error(ErrorCode::kIo, directory_ + " is gone: " + mark + " is missing");
+  if (!there.ok()) return IoError(mark, there);
+  return Ok{};
 }
 
 Status Archive::WriteMark(const std::string& identity) {
@@ -312,13 +342,32 @@ Status Archive::WriteAdditions(const ArchivedAdditions& additions) {
   return WriteWhole(PathOf("additions", additions.number), list.Take());
 }
 
+Result<uint64_t> Archive::ReadHead() const {
+  std::string path = directory_ + "/HEAD";
+  if (IsMissing(file_system_->FileExists(path, {}, nullptr))) return uint64_t{0};
+  HF_TRY(std::string text, ReadWhole(path));
+  HF_TRY(List list, ReadList(path, text, kHeadLine));
+  return list.numbers["segment"];
+}
+
+Status Archive::WriteHead(uint64_t segment) {
+  ListWriter list(kHeadLine);
+  list.Add("segment", segment);
+  return WriteWhole(directory_ + "/HEAD", list.Take());
+}
+
 // --- files ---
 
 Result<ArchivedFile> Archive::Ship(rocksdb::FileSystem* from, const std::string& path,
                                    const std::string& object, const Between& between, uint64_t* bytes) {
   std::string target = directory_ + "/files/" + object;
-  std::string partial = target + std::string(kPartial);
-  HF_TRY(Copied copied, CopyFile(from, path, file_system_.get(), partial, between));
+  // The same one may be shipped within itself.
+  std::string depth = shipping_ == 0 ? "" : "." + std::to_string(shipping_);
+  std::string partial = target + depth + std::string(kPartial);
+  ++shipping_;
+  auto copy = CopyFile(from, path, file_system_.get(), partial, between);
+  --shipping_;
+  HF_TRY(Copied copied, std::move(copy));
   if (IOStatus status = file_system_->RenameFile(partial, target, {}, nullptr); !status.ok())
     return IoError(target, status);
   HF_CHECK_OK(SyncDirectoryOf(target));
@@ -334,6 +383,26 @@ Status Archive::Fetch(const ArchivedFile& file, rocksdb::FileSystem* to, const s
   if (!copied) return copied.error();
   if (copied->size != file.size || copied->checksum != file.checksum)
     return Error(ErrorCode::kCorruption, source + " is damaged");
+  return Ok{};
+}
+
+Status Archive::Check(const ArchivedFile& file, Depth depth) const {
+  std::string path = directory_ + "/files/" + file.object;
+  Copied found;
+  if (depth == Depth::kBytes) {
+    auto read = ReadThrough(file_system_.get(), path, {}, {});
+    if (!read && read.error().code() == ErrorCode::kResourceNotFound)
+      return Error(ErrorCode::kCorruption, read.error().message());
+    HF_TRY(found, std::move(read));
+  } else {
+    IOStatus status = file_system_->GetFileSize(path, {}, &found.size, nullptr);
+    if (IsMissing(status)) return Error(ErrorCode::kCorruption, path + " is missing");
+    if (status.IsCorruption()) return Error(ErrorCode::kCorruption, path + " is damaged");
+    if (!status.ok()) return IoError(path, status);
+    found.checksum = file.checksum;
+  }
+  if (found.size != file.size || found.checksum != file.checksum)
+    return Error(ErrorCode::kCorruption, path + " is damaged");
   return Ok{};
 }
 
@@ -358,7 +427,9 @@ Status Archive::DeleteUnnamedFiles() {
   }
   HF_TRY(std::vector<std::string> objects, NamesIn(file_system_.get(), directory_ + "/files"));
   for (const std::string& object : objects) {
-    if (named.contains(object)) continue;
+    std::string_view of = object;
+    if (of.ends_with(kBeingRewritten)) of.remove_suffix(kBeingRewritten.size());
+    if (named.contains(std::string(of))) continue;
     std::string path = directory_ + "/files/" + object;
     if (IOStatus status = file_system_->DeleteFile(path, {}, nullptr); !status.ok())
       return IoError(path, status);

@@ -4,6 +4,7 @@
 //   ARCHIVE                 whose it is
 //   checkpoints/0000000001  a state of the store: which files it consists of
 //   log/0000000001          what was written, in order; each file goes on where the one before it ends
+//   HEAD                    which of those is the newest
 //   additions/0000000001    files that came to stand beside the store between two checkpoints
 //   files/…                 the files that those name, each once
 //
@@ -62,6 +63,9 @@ Error IoError(const std::string& what, const rocksdb::IOStatus& status);
 // failure ends the long thing. Empty: there is nothing else to do.
 using Between = std::function<Status()>;
 
+// How closely a file is looked at: that it is there and has its size, or all of its bytes.
+enum class Depth : uint8_t { kSize, kBytes };
+
 class Archive {
  public:
   Archive(FileSystemPtr file_system, std::string directory)
@@ -74,8 +78,11 @@ class Archive {
   rocksdb::FileSystem* file_system() const { return file_system_.get(); }
 
   // Makes the archive of the store `identity` where there is nothing yet, and locks it. kValidation: it is
-  // another store's, or something else is there.
+  // another store's, or something else is there. Once it has been opened its directory is not made again: one
+  // that is gone may be a mount that is away.
   Status OpenForWriting(const std::string& identity);
+  // Fails when the archive is no longer where it was opened. Requires: it is locked.
+  Status CheckThere() const;
   // Says whose it is, once more: under the current version of the key, where the archive is encrypted.
   Status WriteMark(const std::string& identity);
   // Fails unless an archive is there. Returns whose it is.
@@ -91,13 +98,20 @@ class Archive {
   Result<ArchivedAdditions> ReadAdditions(uint64_t number) const;
   Status WriteAdditions(const ArchivedAdditions& additions);
 
+  // The newest log segment; it is there, and its first frame is. 0: an archive from before HEAD was written,
+  // or one without a log.
+  Result<uint64_t> ReadHead() const;
+  Status WriteHead(uint64_t segment);
+
   // Copies the file at `path` of `from` into files/ as `object`; the answer's own path is left to the caller.
   // Adds to `*bytes` what was copied. Calls `between` from time to time and ends when
-  // that fails.
+  // that fails; it may ship other files.
   Result<ArchivedFile> Ship(rocksdb::FileSystem* from, const std::string& path, const std::string& object,
                             const Between& between, uint64_t* bytes);
   // The other way, into `to`, checking the bytes; names the object when it is missing or damaged.
   Status Fetch(const ArchivedFile& file, rocksdb::FileSystem* to, const std::string& path) const;
+  // kCorruption, naming the object, when it is missing or damaged.
+  Status Check(const ArchivedFile& file, Depth depth) const;
 
   Status Delete(const std::string& kind, uint64_t number);
   // Deletes from files/ what no checkpoint and no additions name.
@@ -111,6 +125,8 @@ class Archive {
   const FileSystemPtr file_system_;
   const std::string directory_;
   rocksdb::FileLock* lock_ = nullptr;
+  bool was_open_ = false;
+  int shipping_ = 0;  // files at this moment, one within the other
 };
 
 // Copies a file, both ends through their file systems; the copy is synced, its name is not.

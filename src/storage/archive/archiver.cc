@@ -24,7 +24,7 @@ constexpr int64_t kTendMicros = kSecond;
 constexpr uint64_t kCheckpointLogBytes = uint64_t{2} << 30;
 constexpr int64_t kCheckpointPauseMillis = 3'600'000;
 // Where files appear that the store cannot make again.
-constexpr std::string_view kAdditionsIn = "segments/";
+constexpr const char* kAdditionsIn = "segments";
 constexpr const char* kHeldAs = "archive";
 
 }  // namespace
@@ -63,13 +63,16 @@ Archiver::~Archiver() {
     base::MutexLock lock(&mu_);
     if (!error_.empty()) return;
   }
-  Status shipped = open_ ? Status(Ok{}) : Open();
+  Status shipped = open_.load() ? Status(Ok{}) : Open();
   if (!shipped || !whole_.load()) return;
-  if (shipped = ShipLog(); shipped && segment_ != nullptr) {
+  shipped = ShipLog();
+  Status added = shipped ? ShipAdditions(Look::kNew) : Status(Ok{});
+  if (shipped && segment_ != nullptr) {
     bool all = position_.load() >= kv_->synced_sequence();
     shipped =
         segment_->Close(position_.load(), std::max(covered_millis_.load(), all ? clock_->NowMillis() : 0));
   }
+  if (shipped) shipped = added;
   if (!shipped) {
     HF_LOG(*log_, kWarning, "the archive lacks the last writes; they follow at the next start",
            {"archive", options_.directory}, {"error", shipped.error().ToString()});
@@ -79,6 +82,10 @@ Archiver::~Archiver() {
 bool Archiver::stopping() const {
   base::MutexLock lock(&mu_);
   return stop_;
+}
+
+bool Archiver::out_of_time() const {
+  return stopping() && base::SteadyMicros() > last_chance_micros_;
 }
 
 void Archiver::Run() {
@@ -127,7 +134,7 @@ Status Archiver::Ship() {
   while (!stop_) {
     bool tried = rounds_ >= wanted;
     if (tried && !error_.empty()) return Error(ErrorCode::kIo, error_);
-    if (tried && whole_.load() && position_.load() >= newest) return Ok{};
+    if (tried && whole_.load() && complete_.load() >= newest) return Ok{};
     wanted_ = true;
     changed_.NotifyAll();
     changed_.Wait(&mu_);
@@ -138,7 +145,7 @@ Status Archiver::Ship() {
 ArchiverStats Archiver::stats() const {
   ArchiverStats stats;
   bool whole = whole_.load();
-  if (!whole || position_.load() < kv_->synced_sequence())
+  if (!whole || !open_.load() || complete_.load() < kv_->synced_sequence())
     stats.lag_seconds = static_cast<double>(base::SteadyMicros() - caught_up_micros_.load()) / 1e6;
   stats.shipped_bytes = shipped_bytes_.load();
   stats.checkpoints = checkpoints_.load();
@@ -154,7 +161,7 @@ ArchiverStats Archiver::stats() const {
 Status Archiver::Round() {
   if (options_.syncs) HF_CHECK_OK(kv_->Sync());
   Status done = [this]() -> Status {
-    if (!open_) HF_CHECK_OK(Open());
+    if (!open_.load()) HF_CHECK_OK(Open());
     HF_CHECK_OK(FollowEncryption());
     int64_t age = clock_->NowMillis() - checkpoint_millis_;
     bool due = age >= options_.checkpoint_seconds * 1000 ||
@@ -173,8 +180,9 @@ Status Archiver::Round() {
     return Ok{};
   }
   if (!done) {
-    // Whatever was being written may be torn: look again at what is there.
-    open_ = false;
+    // Whatever was being written may be torn, or gone: look again at what is there.
+    open_.store(false);
+    archive_.Unlock();
     segment_.reset();
     follower_.reset();
     if (auto follower = kv_->Follow(position_.load()))
@@ -186,6 +194,7 @@ Status Archiver::Round() {
 Status Archiver::Open() {
   HF_CHECK_OK(archive_.OpenForWriting(kv_->identity()));
   known_.clear();
+  beside_.clear();
   HF_TRY(std::vector<uint64_t> checkpoints, archive_.Numbers("checkpoints"));
   HF_TRY(std::vector<uint64_t> additions, archive_.Numbers("additions"));
   HF_TRY(std::vector<uint64_t> segments, archive_.Numbers("log"));
@@ -212,18 +221,30 @@ Status Archiver::Open() {
       for (ArchivedFile& file : added->files) known_[file.object] = file;
     }
   }
-  open_ = true;
+  openings_.fetch_add(1);
+  open_.store(true);
   return Ok{};
 }
 
 Status Archiver::FollowEncryption() {
-  bool encrypts = options_.encrypts && options_.encrypts();
-  if (encrypts == encrypts_) return Ok{};
+  int version = options_.key_version ? options_.key_version() : 0;
+  if (version == key_version_) return Ok{};
   if (segment_ != nullptr) {
     HF_CHECK_OK(segment_->Close(position_.load(), covered_millis_.load()));
     segment_.reset();
   }
-  encrypts_ = encrypts;
+  key_version_ = version;
+  return Ok{};
+}
+
+Status Archiver::CheckThere() const {
+  HF_CHECK_OK(archive_.CheckThere());
+  if (segment_ == nullptr) return Ok{};
+  std::string path = archive_.PathOf("log", segment_->number());
+  uint64_t size = 0;
+  rocksdb::IOStatus status = archive_.file_system()->GetFileSize(path, {}, &size, nullptr);
+  if (!status.ok()) return IoError(path, status);
+  if (size != segment_->bytes()) return Error(ErrorCode::kIo, path + " is no longer what was written");
   return Ok{};
 }
 
@@ -262,6 +283,7 @@ Status Archiver::TakeCheckpoint(Chain chain) {
     HF_CHECK_OK(BeginSegment(FrameKind::kFollows, covered_millis_.load()));
   ArchivedCheckpoint checkpoint;
   uint64_t bytes = 0;
+  uint64_t first_additions = next_additions_;  // of those that come meanwhile
   {
     HeldUntilEnd let_go(options_.store, kHeldAs);
     HF_TRY(HeldState held, HoldState(kv_, options_.store, kHeldAs, *clock_));
@@ -274,8 +296,7 @@ Status Archiver::TakeCheckpoint(Chain chain) {
     }
     checkpoint.segment = segment_->number();
     HF_CHECK_OK(ShipFiles(
-        held, options_.store, known_, encrypts_ ? kSealed : "", &archive_, [this] { return Meanwhile(); },
-        &checkpoint, &bytes));
+        held, options_.store, known_, &archive_, [this] { return Meanwhile(); }, &checkpoint, &bytes));
   }
   HF_CHECK_OK(archive_.WriteCheckpoint(checkpoint));
   HF_CHECK_OK(archive_.WriteMark(kv_->identity()));
@@ -286,6 +307,10 @@ Status Archiver::TakeCheckpoint(Chain chain) {
   log_bytes_ = 0;
   known_.clear();
   for (const ArchivedFile& file : checkpoint.files) known_[file.object] = file;
+  for (uint64_t number = first_additions; number < next_additions_; ++number) {
+    HF_TRY(ArchivedAdditions added, archive_.ReadAdditions(number));
+    for (ArchivedFile& file : added.files) known_[file.object] = file;
+  }
   whole_.store(true);
   has_position_ = true;
   HF_LOG(*log_, kInfo, "checkpoint archived", {"archive", options_.directory}, {"number", checkpoint.number},
@@ -296,14 +321,25 @@ Status Archiver::TakeCheckpoint(Chain chain) {
 Status Archiver::Meanwhile() {
   if (stopping()) return Error(ErrorCode::kThrottling, "the server is stopping");
   HF_CHECK_OK(ShipLog());
-  if (base::SteadyMicros() - tended_micros_ < kTendMicros) return Ok{};
+  bool tends = base::SteadyMicros() - tended_micros_ >= kTendMicros;
+  // A checkpoint that is still to come has the files.
+  if (whole_.load()) {
+    // What the log names was there before it.
+    uint64_t position = position_.load();
+    int64_t emptied = emptied_micros_;
+    if (tends || complete_.load() < position) HF_CHECK_OK(ShipAdditions(tends ? Look::kChanged : Look::kNew));
+    complete_.store(position);
+    caught_up_micros_.store(emptied);
+  }
+  if (!tends) return Ok{};
   tended_micros_ = base::SteadyMicros();
-  HF_CHECK_OK(ShipAdditions());
+  // Before the log is let go.
+  HF_CHECK_OK(CheckThere());
   return follower_->Release(options_.kept_log_bytes);
 }
 
 Status Archiver::ShipLog() {
-  while (!(stopping() && base::SteadyMicros() > last_chance_micros_)) {
+  while (!out_of_time()) {
     int64_t now = clock_->NowMillis();
     int64_t micros = base::SteadyMicros();
     std::vector<LogRecord> records;
@@ -315,7 +351,7 @@ Status Archiver::ShipLog() {
       records.push_back(std::move(record));
     }
     if (records.empty()) {
-      if (whole_.load()) caught_up_micros_.store(micros);
+      emptied_micros_ = micros;
       if (micros - framed_micros_ < kNothingMicros) return Ok{};
       return Add({FrameKind::kNothing, position_.load(), std::max(now, covered_millis_.load()), {}});
     }
@@ -329,6 +365,7 @@ Status Archiver::ShipLog() {
 Status Archiver::BeginSegment(FrameKind kind, int64_t time_millis) {
   HF_TRY(segment_,
          SegmentWriter::Create(&archive_, next_segment_, {kind, position_.load(), time_millis, {}}));
+  HF_CHECK_OK(archive_.WriteHead(next_segment_));
   ++next_segment_;
   segment_micros_ = base::SteadyMicros();
   return Ok{};
@@ -349,31 +386,41 @@ Status Archiver::Add(const Frame& frame) {
   return Ok{};
 }
 
-Status Archiver::ShipAdditions() {
-  HF_TRY(std::vector<std::string> paths, FilesBeside(options_.store));
+Status Archiver::ShipAdditions(Look look) {
+  rocksdb::FileSystem* file_system = options_.store.file_system.get();
+  HF_TRY(std::vector<std::string> names, NamesIn(file_system, options_.store.directory + "/" + kAdditionsIn));
   ArchivedAdditions additions{next_additions_, clock_->NowMillis(), {}};
-  std::set<std::string> seen;
+  std::set<std::string> there;
   uint64_t bytes = 0;
-  for (const std::string& path : paths) {
-    if (!path.starts_with(kAdditionsIn)) continue;
+  auto between = [this]() -> Status {
+    if (out_of_time()) return Error(ErrorCode::kThrottling, "the server is stopping");
+    return ShipLog();
+  };
+  for (const std::string& name : names) {
+    if (!IsFinished(name)) continue;
+    std::string path = std::string(kAdditionsIn) + "/" + name;
+    if (look == Look::kNew && beside_.contains(name)) {
+      there.insert(name);
+      continue;
+    }
     std::string source = options_.store.directory + "/" + path;
-    auto object = ObjectOf(options_.store.file_system.get(), path, source);
-    if (object && encrypts_) object->insert(0, kSealed);
-    if (!object || known_.contains(*object)) continue;  // it may have been deleted by now
-    seen.insert(*object);
-    if (!seen_beside_.contains(*object)) continue;  // one that is being written will look different soon
-    auto shipped = archive_.Ship(options_.store.file_system.get(), source, *object, {}, &bytes);
+    auto object = ObjectOf(file_system, path, source);
+    if (!object) continue;  // it has been deleted by now
+    there.insert(name);
+    if (known_.contains(*object)) continue;
+    auto shipped = archive_.Ship(file_system, source, *object, between, &bytes);
     if (!shipped && shipped.error().code() == ErrorCode::kResourceNotFound) continue;
     HF_CHECK_OK(shipped);
     shipped->path = path;
     additions.files.push_back(*std::move(shipped));
   }
-  seen_beside_ = std::move(seen);
-  if (additions.files.empty()) return Ok{};
-  HF_CHECK_OK(archive_.WriteAdditions(additions));
-  ++next_additions_;
-  shipped_bytes_.fetch_add(bytes);
-  for (const ArchivedFile& file : additions.files) known_[file.object] = file;
+  if (!additions.files.empty()) {
+    HF_CHECK_OK(archive_.WriteAdditions(additions));
+    ++next_additions_;
+    shipped_bytes_.fetch_add(bytes);
+    for (const ArchivedFile& file : additions.files) known_[file.object] = file;
+  }
+  beside_ = std::move(there);
   return Ok{};
 }
 

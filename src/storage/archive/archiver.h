@@ -33,12 +33,12 @@ struct ArchiverOptions {
   bool syncs = false;
   int64_t checkpoint_seconds = 24 * 3600;
   uint64_t kept_log_bytes = uint64_t{4} << 30;
-  // Whether new files of the archive are encrypted; once they are they stay so. Empty: never.
-  std::function<bool()> encrypts;
+  // The version of the master key under which new files of the archive are; 0: they are plain. Empty: always.
+  std::function<int()> key_version;
 };
 
 struct ArchiverStats {
-  double lag_seconds = 0;  // since when something durable is missing in the archive
+  double lag_seconds = 0;  // since when something durable is missing in the archive; 0: nothing is
   uint64_t shipped_bytes = 0;
   uint64_t checkpoints = 0;
   uint64_t failures = 0;
@@ -58,6 +58,9 @@ class Archiver {
   // Returns when everything that is durable now is in the archive, or an attempt to bring it there failed.
   Status Ship();
   ArchiverStats stats() const;
+  const std::string& directory() const { return options_.directory; }
+  // How often the archive has come within reach, to be written; 0: it is not now.
+  uint64_t within_reach() const { return open_.load() ? openings_.load() : 0; }
 
  private:
   // Whether the log goes on, or what was between is not there.
@@ -66,13 +69,16 @@ class Archiver {
   Archiver(Kv* kv, const base::Clock* clock, const base::Log* log, ArchiverOptions options);
   void Run();
   bool stopping() const;
+  bool out_of_time() const;
   void Note(const Status& round);
 
   // The rest belongs to the thread.
   Status Round();
   Status Open();
-  // Begins anew what would go on in plain text after encryption was switched on.
+  // Leaves the segment that would go on in plain text, or under an old version of the key.
   Status FollowEncryption();
+  // Fails when what was written is no longer to be found: the archive was deleted, or its mount is away.
+  Status CheckThere() const;
   Result<bool> FindEnd(const std::vector<uint64_t>& segments);
   Status TakeCheckpoint(Chain chain);
   // Between two pieces of a checkpoint.
@@ -80,7 +86,9 @@ class Archiver {
   Status ShipLog();
   Status BeginSegment(FrameKind kind, int64_t time_millis);
   Status Add(const Frame& frame);
-  Status ShipAdditions();
+  // Of the files that came to stand beside the store those that are new by name, or all that changed.
+  enum class Look : uint8_t { kNew, kChanged };
+  Status ShipAdditions(Look look);
   Status DropOld();
 
   Kv* const kv_;
@@ -91,22 +99,25 @@ class Archiver {
   Archive archive_;
   std::unique_ptr<LogFollower> follower_;
   std::unique_ptr<SegmentWriter> segment_;  // null: the next frame begins one
-  bool open_ = false;                       // what follows is known
   bool has_position_ = false;               // position_ is known to be durable
-  bool encrypts_ = false;                   // options_.encrypts when the round began
+  int key_version_ = 0;                     // options_.key_version when the round began
   uint64_t next_checkpoint_ = 1;
   uint64_t next_segment_ = 1;
   uint64_t next_additions_ = 1;
   int64_t checkpoint_millis_ = 0;
   uint64_t log_bytes_ = 0;  // since the last checkpoint
   KnownObjects known_;
-  std::set<std::string> seen_beside_;  // objects that may still have been growing
-  int64_t framed_micros_ = 0;          // when the last frame was written
-  int64_t tended_micros_ = 0;          // likewise of additions and releases
-  int64_t segment_micros_ = 0;         // when the segment was begun
+  std::set<std::string> beside_;  // names of additions that the archive has
+  int64_t emptied_micros_ = 0;    // when the log had nothing more
+  int64_t framed_micros_ = 0;     // when the last frame was written
+  int64_t tended_micros_ = 0;     // likewise of additions and releases
+  int64_t segment_micros_ = 0;    // when the segment was begun
 
+  std::atomic<bool> open_{false};  // what follows is known
+  std::atomic<uint64_t> openings_{0};
   std::atomic<bool> whole_{false};     // a checkpoint is there, and the log from it to position_
   std::atomic<uint64_t> position_{0};  // the newest change in the archive
+  std::atomic<uint64_t> complete_{0};  // up to this one all files that changes name are there too
   std::atomic<int64_t> caught_up_micros_;
   std::atomic<int64_t> covered_millis_{0};
   std::atomic<uint64_t> shipped_bytes_{0}, checkpoints_{0}, failures_{0};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "storage/files.h"
+
 namespace holdfast::storage {
 namespace {
 
@@ -26,7 +28,7 @@ bool IsDirectory(rocksdb::FileSystem* file_system, const std::string& path) {
 Status AddFilesIn(const StorePlace& store, const std::string& directory, std::vector<std::string>* paths) {
   HF_TRY(std::vector<std::string> names, NamesIn(store.file_system.get(), In(store, directory)));
   for (const std::string& name : names) {
-    if (name.ends_with(kBeingSealed)) continue;
+    if (!IsFinished(name)) continue;
     std::string path = directory + "/" + name;
     if (IsDirectory(store.file_system.get(), In(store, path)))
       HF_CHECK_OK(AddFilesIn(store, path, paths));
@@ -64,6 +66,10 @@ Status LinkBeside(const StorePlace& store, const std::string& into, std::set<std
 }
 
 }  // namespace
+
+bool IsFinished(std::string_view name) {
+  return !name.ends_with(kBeingSealed) && !name.ends_with(kPartialFile);
+}
 
 Result<std::vector<std::string>> FilesBeside(const StorePlace& store) {
   HF_TRY(std::vector<std::string> names, NamesIn(store.file_system.get(), store.directory));
@@ -127,16 +133,14 @@ Result<std::string> ObjectOf(rocksdb::FileSystem* file_system, const std::string
   return object;
 }
 
-Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known,
-                 std::string_view prefix, Archive* archive, const Between& between,
-                 ArchivedCheckpoint* checkpoint, uint64_t* bytes) {
+Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known, Archive* archive,
+                 const Between& between, ArchivedCheckpoint* checkpoint, uint64_t* bytes) {
   for (const HeldState::File& file : held.files) {
     // Tables never change and never share a number; of what stands beside, a change shows.
     std::string object = std::to_string(checkpoint->number) + "-" + file.path;
-    if (file.path.ends_with(".sst")) object = std::string(prefix) + file.path;
+    if (file.path.ends_with(".sst")) object = file.path;
     if (file.path.find('/') != std::string::npos) {
       HF_TRY(object, ObjectOf(store.file_system.get(), file.path, file.source));
-      object.insert(0, prefix);
     }
     ArchivedFile shipped;
     if (auto there = known.find(object); there != known.end()) {
@@ -164,7 +168,7 @@ Result<uint64_t> BackUp(Kv* kv, const StorePlace& store, const FileSystemPtr& fi
     HF_CHECK_OK(archive.OpenForWriting("backup of " + kv->identity()));
     ArchivedCheckpoint checkpoint = held.checkpoint;
     checkpoint.number = 1;
-    HF_CHECK_OK(ShipFiles(held, store, {}, "", &archive, {}, &checkpoint, &bytes));
+    HF_CHECK_OK(ShipFiles(held, store, {}, &archive, {}, &checkpoint, &bytes));
     HF_CHECK_OK(archive.WriteCheckpoint(checkpoint));
   }
   IOStatus status = file_system->RenameFile(partial, directory, {}, nullptr);

@@ -49,18 +49,15 @@ Status LetGo(const StorePlace& store);
 
 // Where states are held: in directories of the store, so that links work, whose names begin so.
 inline constexpr std::string_view kHeldPrefix = "shipping-";
-// Begins the names of objects that are encrypted: those of the same files from before do not serve in their
-// place.
-inline constexpr std::string_view kSealed = "sealed-";
 
 // Copies the files of `held`, except those that are among `known` objects already, into `*checkpoint`, whose
-// number is set. Its list is not written yet. `prefix` begins the names of objects that later checkpoints can
-// name, too.
+// number is set. Its list is not written yet.
 using KnownObjects = std::map<std::string, ArchivedFile>;
-Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known,
-                 std::string_view prefix, Archive* archive, const Between& between,
-                 ArchivedCheckpoint* checkpoint, uint64_t* bytes);
+Status ShipFiles(const HeldState& held, const StorePlace& store, const KnownObjects& known, Archive* archive,
+                 const Between& between, ArchivedCheckpoint* checkpoint, uint64_t* bytes);
 
+// Whether a file of that name is all there; others are in the making.
+bool IsFinished(std::string_view name);
 // Paths of the files in the directories beside the store's own files, such as vectors/.
 Result<std::vector<std::string>> FilesBeside(const StorePlace& store);
 // The name in files/ of such a file, which changes when the file does.

@@ -24,8 +24,12 @@ struct LogSurvey {
 };
 
 // The segments from `first` on are needed; 0: none are.
-Result<LogSurvey> SurveyLog(const Archive& archive, uint64_t first) {
+Result<LogSurvey> SurveyLog(const Archive& archive, uint64_t first, Depth depth) {
   LogSurvey survey;
+  auto head = archive.ReadHead();
+  if (!head && head.error().code() != ErrorCode::kCorruption) return head.error();
+  if (!head) survey.faults.push_back(head.error().message());
+  uint64_t newest = 0;  // of which at least the beginning is there
   HF_TRY(std::vector<uint64_t> numbers, archive.Numbers("log"));
   if (!numbers.empty()) survey.newest = numbers.back();
   SegmentEnds before;
@@ -38,18 +42,20 @@ Result<LogSurvey> SurveyLog(const Archive& archive, uint64_t first) {
     for (; expected < number; ++expected)
       survey.faults.push_back("the log segment " + archive.PathOf("log", expected) + " is missing");
     expected = number + 1;
-    auto ends = ReadSegmentEnds(archive, number);
+    auto ends = depth == Depth::kSize ? ReadSegmentEnds(archive, number) : ReadSegment(archive, number, {});
     if (!ends) {
       if (ends.error().code() != ErrorCode::kCorruption) return ends.error();
       survey.faults.push_back(ends.error().message());
       before = {};
       before.after = UINT64_MAX;  // nothing goes on from here
+      newest = number;
       continue;
     }
     if (ends->empty) {  // its beginning was cut short; the next one goes on in its place
       if (goes_on) survey.runs.back().last = number;
       continue;
     }
+    newest = number;
     if (goes_on && !ends->begins && (ends->after > before.last || ends->after < before.after)) {
       goes_on = false;
       if (before.after != UINT64_MAX) {
@@ -61,6 +67,13 @@ Result<LogSurvey> SurveyLog(const Archive& archive, uint64_t first) {
     survey.runs.back().last = number;
     survey.runs.back().to_millis = ends->time_millis;
     before = *ends;
+  }
+  // A crash cuts off the beginning of a segment only before HEAD names it.
+  if (head && newest < *head) {
+    bool there = std::binary_search(numbers.begin(), numbers.end(), *head);
+    survey.faults.push_back("the log segment " + archive.PathOf("log", *head) +
+                            (there ? " is damaged" : " is missing"));
+    survey.newest = UINT64_MAX;  // no run reaches it
   }
   return survey;
 }
@@ -99,19 +112,43 @@ Status LookAtAdditions(const Archive& archive, std::vector<Result<ArchivedAdditi
   return Ok{};
 }
 
-// The files that a store made from `checkpoint` may need besides those of the checkpoint.
-Result<std::vector<ArchivedFile>> AddedAfter(const ArchivedCheckpoint& checkpoint, const Survey& survey) {
-  std::vector<ArchivedFile> files;
+// Adds the files that a store made from the plan's checkpoint may need besides those of the checkpoint.
+void AddAdded(const Survey& survey, RestorePlan* plan) {
   // From the newest back to the first that is known to be older: so are all before it.
   for (auto added = survey.additions.rbegin(); added != survey.additions.rend(); ++added) {
-    if (!*added) return added->error();
-    if ((*added)->time_millis < checkpoint.time_millis) break;
-    files.insert(files.begin(), (*added)->files.begin(), (*added)->files.end());
+    if (!*added) {
+      plan->lost_list = added->error();
+      continue;
+    }
+    if ((*added)->time_millis < plan->checkpoint.time_millis) break;
+    plan->added.insert(plan->added.begin(), (*added)->files.begin(), (*added)->files.end());
   }
-  return files;
 }
 
-Result<Survey> Look(const Archive& archive) {
+// Looks at what the lists name. Whatever a server deletes meanwhile, it deletes the list of it first.
+Status LookAtFiles(const Archive& archive, const Survey& survey, Depth depth,
+                   std::vector<std::string>* faults) {
+  std::set<std::string> seen;
+  auto look = [&](const std::vector<ArchivedFile>& files, const std::string& list) -> Status {
+    for (const ArchivedFile& file : files) {
+      if (!seen.insert(file.object).second) continue;
+      Status found = archive.Check(file, depth);
+      if (found) continue;
+      if (found.error().code() != ErrorCode::kCorruption) return found;
+      if (!archive.file_system()->FileExists(list, {}, nullptr).ok()) break;
+      faults->push_back(found.error().message());
+    }
+    return Ok{};
+  };
+  for (const ArchivedCheckpoint& checkpoint : survey.checkpoints)
+    HF_CHECK_OK(look(checkpoint.files, archive.PathOf("checkpoints", checkpoint.number)));
+  for (const Result<ArchivedAdditions>& added : survey.additions) {
+    if (added) HF_CHECK_OK(look(added->files, archive.PathOf("additions", added->number)));
+  }
+  return Ok{};
+}
+
+Result<Survey> Look(const Archive& archive, Depth depth) {
   Survey survey;
   std::vector<std::string> faults;
   HF_TRY(std::vector<uint64_t> numbers, archive.Numbers("checkpoints"));
@@ -125,7 +162,8 @@ Result<Survey> Look(const Archive& archive) {
       return checkpoint.error();
     }
   }
-  HF_TRY(survey.log, SurveyLog(archive, survey.checkpoints.empty() ? 0 : survey.checkpoints[0].segment));
+  HF_TRY(survey.log,
+         SurveyLog(archive, survey.checkpoints.empty() ? 0 : survey.checkpoints[0].segment, depth));
   HF_CHECK_OK(LookAtAdditions(archive, &survey.additions));
   for (const Result<ArchivedAdditions>& added : survey.additions) {
     if (!added) faults.push_back(added.error().message());
@@ -145,42 +183,6 @@ std::string FaultsText(const std::vector<std::string>& faults) {
   std::string text;
   for (const std::string& fault : faults) text += (text.empty() ? "" : "; ") + fault;
   return text;
-}
-
-// The checkpoint to begin with, and the end of its run of segments.
-struct Plan {
-  const ArchivedCheckpoint* checkpoint = nullptr;
-  uint64_t last_segment = 0;
-  int64_t before_millis = kNewest;
-};
-
-Result<Plan> MakePlan(const Archive& archive, const Survey& survey, int64_t at_second) {
-  Plan plan;
-  const std::vector<std::string>& faults = survey.log.faults;
-  bool newest = at_second == kNewest;
-  bool reaches_end = false;
-  if (!newest) plan.before_millis = (at_second + 1) * 1000;
-  for (const ArchivedCheckpoint& checkpoint : survey.checkpoints) {
-    Coverage covers = CoverageOf(checkpoint, survey.log);
-    bool serves =
-        newest || (checkpoint.time_millis < plan.before_millis && covers.to_millis >= at_second * 1000);
-    if (!serves) continue;
-    const LogRun* run = RunOf(survey.log, checkpoint.segment);
-    plan.checkpoint = &checkpoint;
-    plan.last_segment = run == nullptr ? 0 : run->last;
-    // A checkpoint may be newer than all of the log.
-    reaches_end = survey.log.newest <= plan.last_segment || survey.log.newest < checkpoint.segment;
-  }
-  if (plan.checkpoint != nullptr && (reaches_end || !newest)) return plan;
-  std::string covers =
-      survey.covered.empty() ? "it covers nothing yet" : "it covers " + CoverageText(survey.covered);
-  if (!faults.empty())
-    return Error(ErrorCode::kCorruption, archive.directory() + ": " + FaultsText(faults) + "; " + covers +
-                                             ", and --at restores a second of that");
-  if (newest)
-    return ValidationError(archive.directory() + " lacks a checkpoint for its newest log; " + covers);
-  return ValidationError(archive.directory() + " does not cover " + SecondText(at_second * 1000) + "; " +
-                         covers);
 }
 
 Status MakeDirectories(const StorePlace& target, const std::string& path) {
@@ -217,10 +219,11 @@ std::string CoverageText(const std::vector<Coverage>& covered) {
   return text;
 }
 
-Result<ArchiveSurvey> SurveyArchive(const Archive& archive) {
+Result<ArchiveSurvey> SurveyArchive(const Archive& archive, Depth depth) {
   ArchiveSurvey result;
   HF_TRY(result.identity, archive.Identity());
-  HF_TRY(Survey survey, Look(archive));
+  HF_TRY(Survey survey, Look(archive, depth));
+  HF_CHECK_OK(LookAtFiles(archive, survey, depth, &survey.log.faults));
   result.checkpoints = std::move(survey.checkpoints);
   for (ArchivedCheckpoint& checkpoint : result.checkpoints) checkpoint.files.clear();
   result.covered = std::move(survey.covered);
@@ -228,26 +231,66 @@ Result<ArchiveSurvey> SurveyArchive(const Archive& archive) {
   return result;
 }
 
-Result<Restored> RestoreFiles(const Archive& archive, int64_t at_second, const StorePlace& target,
-                              const base::Log& log, const std::function<void(const std::string&)>& tell) {
+Result<RestorePlan> PlanRestore(const Archive& archive, int64_t at_second) {
   HF_TRY([[maybe_unused]] std::string identity, archive.Identity());
-  HF_TRY(Survey survey, Look(archive));
-  HF_TRY(Plan plan, MakePlan(archive, survey, at_second));
-  const ArchivedCheckpoint& checkpoint = *plan.checkpoint;
+  HF_TRY(Survey survey, Look(archive, Depth::kSize));
+  RestorePlan plan;
+  const std::vector<std::string>& faults = survey.log.faults;
+  bool newest = at_second == kNewest;
+  bool reaches_end = false;
+  const ArchivedCheckpoint* from = nullptr;
+  if (!newest) plan.before_millis = (at_second + 1) * 1000;
+  for (const ArchivedCheckpoint& checkpoint : survey.checkpoints) {
+    Coverage covers = CoverageOf(checkpoint, survey.log);
+    bool serves =
+        newest || (checkpoint.time_millis < plan.before_millis && covers.to_millis >= at_second * 1000);
+    if (!serves) continue;
+    const LogRun* run = RunOf(survey.log, checkpoint.segment);
+    from = &checkpoint;
+    plan.last_segment = run == nullptr ? 0 : run->last;
+    // A checkpoint may be newer than all of the log.
+    reaches_end = survey.log.newest <= plan.last_segment || survey.log.newest < checkpoint.segment;
+  }
+  if (from != nullptr && (reaches_end || !newest)) {
+    plan.checkpoint = *from;
+    AddAdded(survey, &plan);
+    return plan;
+  }
+  std::string covers =
+      survey.covered.empty() ? "it covers nothing yet" : "it covers " + CoverageText(survey.covered);
+  if (!faults.empty())
+    return Error(ErrorCode::kCorruption, archive.directory() + ": " + FaultsText(faults) + "; " + covers +
+                                             ", and --at restores a second of that");
+  if (newest)
+    return ValidationError(archive.directory() + " lacks a checkpoint for its newest log; " + covers);
+  return ValidationError(archive.directory() + " does not cover " + SecondText(at_second * 1000) + "; " +
+                         covers);
+}
 
+Result<Restored> RestoreFiles(const Archive& archive, const RestorePlan& plan, const StorePlace& target,
+                              const base::Log& log, const std::function<void(const std::string&)>& tell,
+                              const Settle& settle) {
+  const ArchivedCheckpoint& checkpoint = plan.checkpoint;
   std::map<std::string, ArchivedFile> files;
   for (const ArchivedFile& file : checkpoint.files) files[file.path] = file;
-  HF_TRY(std::vector<ArchivedFile> added, AddedAfter(checkpoint, survey));
-  for (ArchivedFile& file : added) files[file.path] = std::move(file);
+  for (const ArchivedFile& file : plan.added) files[file.path] = file;
   tell("copying " + std::to_string(files.size()) + " files of the checkpoint of " +
        SecondText(checkpoint.time_millis));
+  Lacking lacking{{}, plan.lost_list};
   std::set<std::string> directories;  // of the store, in which a name is new
   for (const auto& [path, file] : files) {
     if (!StaysInside(path))
       return Error(ErrorCode::kCorruption, archive.directory() + " names a file outside of a store: " + path);
     HF_CHECK_OK(MakeDirectories(target, path));
     // Through the new store's file system: it is encrypted when the store is.
-    HF_CHECK_OK(archive.Fetch(file, target.file_system.get(), target.directory + "/" + path));
+    std::string copy = target.directory + "/" + path;
+    Status fetched = archive.Fetch(file, target.file_system.get(), copy);
+    if (!fetched) {
+      bool beside = path.find('/') != std::string::npos;
+      if (!beside || fetched.error().code() != ErrorCode::kCorruption) return fetched.error();
+      lacking.files.emplace(path, fetched.error());
+      target.file_system->DeleteFile(copy, {}, nullptr).PermitUncheckedError();  // if there is one
+    }
     for (size_t slash = path.rfind('/'); slash != std::string::npos && slash != 0;
          slash = path.rfind('/', slash - 1))
       directories.insert(path.substr(0, slash));
@@ -256,7 +299,7 @@ Result<Restored> RestoreFiles(const Archive& archive, int64_t at_second, const S
   for (const std::string& directory : directories)
     HF_CHECK_OK(SyncDirectory(target.file_system.get(), target.directory + "/" + directory));
 
-  Restored restored{files.size(), 0, checkpoint.time_millis};
+  Restored restored{files.size() - lacking.files.size(), 0, checkpoint.time_millis};
   RocksDbOptions options;
   options.directory = target.directory;
   options.must_exist = true;
@@ -278,6 +321,7 @@ Result<Restored> RestoreFiles(const Archive& archive, int64_t at_second, const S
     auto read = ReadSegment(archive, segment, replay);
     if (!read) return read.error();
   }
+  HF_CHECK_OK(settle(kv.get(), lacking));
   HF_CHECK_OK(kv->Sync());
   if (plan.before_millis != kNewest) restored.as_of_millis = plan.before_millis - 1;
   return restored;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,7 +27,8 @@ struct ArchiveSurvey {
   std::vector<Coverage> covered;                // apart from one another, ascending
   std::vector<std::string> faults;              // what is missing or damaged, by name
 };
-Result<ArchiveSurvey> SurveyArchive(const Archive& archive);
+// Every file is looked at; with kBytes each is read, which is all that a restore could find.
+Result<ArchiveSurvey> SurveyArchive(const Archive& archive, Depth depth = Depth::kSize);
 
 // "2026-11-18T10:00:00Z to 2026-11-18T11:30:07Z, and …"
 std::string CoverageText(const std::vector<Coverage>& covered);
@@ -39,11 +42,31 @@ struct Restored {
   int64_t as_of_millis = 0;  // of the newest frame of the log that was applied, or of the checkpoint
 };
 
-// Puts the files of a store into `target`, an empty directory, as they were at the end of the second
-// `at_second` or as the archive has them newest. The store can be opened when this returns Ok; what it does
-// not contain is FORMAT. kValidation: the archive does not cover the second; the message says what it covers.
-// kCorruption: something is missing or damaged; the message names it.
-Result<Restored> RestoreFiles(const Archive& archive, int64_t at_second, const StorePlace& target,
-                              const base::Log& log, const std::function<void(const std::string&)>& tell);
+// What a restore is made of.
+struct RestorePlan {
+  ArchivedCheckpoint checkpoint;    // to begin with
+  std::vector<ArchivedFile> added;  // after it
+  std::optional<Error> lost_list;   // one that may name more of those is missing or damaged
+  uint64_t last_segment = 0;        // of the log, from the checkpoint's on
+  int64_t before_millis = kNewest;
+};
+// For the end of the second `at_second`, or the newest state. kValidation: the archive does not cover it; the
+// message says what it covers. kCorruption: something is missing or damaged; the message names it.
+Result<RestorePlan> PlanRestore(const Archive& archive, int64_t at_second);
+
+// Files of directories beside the store's own that could not be had. Whether the restored state needs them
+// only its records know.
+struct Lacking {
+  std::map<std::string, Error> files;  // by path; the error names what is missing or damaged
+  std::optional<Error> list;           // as in the plan
+};
+// Looks at the restored state, and refuses it or makes it do without.
+using Settle = std::function<Status(Kv* kv, const Lacking& lacking)>;
+
+// Puts the files of a store into `target`, an empty directory. The store can be opened when this returns Ok;
+// what it does not contain is FORMAT. kCorruption: something is missing or damaged; the message names it.
+Result<Restored> RestoreFiles(const Archive& archive, const RestorePlan& plan, const StorePlace& target,
+                              const base::Log& log, const std::function<void(const std::string&)>& tell,
+                              const Settle& settle);
 
 }  // namespace holdfast::storage

@@ -658,7 +658,6 @@ IOStatus EncryptedFileSystem::CopyTo(rocksdb::FSWritableFile* copy, const Source
 Result<EncryptedFileSystem::Rewritten> EncryptedFileSystem::Rewrite(const std::string& path) {
   std::string normal = Normal(path);
   std::string unfinished = normal + std::string(kUnfinished);
-  HF_ASSERT(!IsLog(normal));
   KeysPtr keys;
   {
     base::MutexLock lock(&mu_);
@@ -711,7 +710,8 @@ Result<EncryptedFileSystem::Rewritten> EncryptedFileSystem::RewriteClosed(const 
   return Rewritten::kDone;
 }
 
-Result<std::vector<std::string>> EncryptedFileSystem::FilesToRewrite(const std::string& directory) {
+Result<std::vector<std::string>> EncryptedFileSystem::FilesToRewrite(const std::string& directory,
+                                                                     Holds holds) {
   std::vector<std::string> files;
   int version = keys()->current;
   std::string below = Normal(directory + "/");
@@ -722,13 +722,13 @@ Result<std::vector<std::string>> EncryptedFileSystem::FilesToRewrite(const std::
       if (writing.version != version && path.starts_with(below)) files.push_back(path);
     }
   }
-  HF_CHECK_OK(AddFilesToRewrite(Normal(directory), /*is_store=*/true, version, &files));
+  HF_CHECK_OK(AddFilesToRewrite(Normal(directory), holds, version, &files));
   std::sort(files.begin(), files.end());
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 
-Status EncryptedFileSystem::AddFilesToRewrite(const std::string& directory, bool is_store, int version,
+Status EncryptedFileSystem::AddFilesToRewrite(const std::string& directory, Holds holds, int version,
                                               std::vector<std::string>* files) {
   std::vector<std::string> names;
   IOStatus listed = target()->GetChildren(directory, {}, &names, nullptr);
@@ -740,10 +740,10 @@ Status EncryptedFileSystem::AddFilesToRewrite(const std::string& directory, bool
     bool is_directory = false;
     if (!target()->IsDirectory(path, {}, &is_directory, nullptr).ok()) continue;  // gone
     if (is_directory) {
-      HF_CHECK_OK(AddFilesToRewrite(path, /*is_store=*/false, version, files));
+      HF_CHECK_OK(AddFilesToRewrite(path, Holds::kOurFiles, version, files));
       continue;
     }
-    if (is_store && !IsRocksDbFile(name)) continue;
+    if (holds == Holds::kStore && !IsRocksDbFile(name)) continue;
     std::shared_ptr<const Source> source;
     IOStatus opened = OpenSource(path, {}, nullptr, &source);
     if (IsMissing(opened)) continue;

@@ -59,15 +59,17 @@ class EncryptedFileSystem final : public rocksdb::FileSystemWrapper {
   KeysPtr keys() const;
   bool encrypting() const;
 
-  // The files of the store in `directory` that are not encrypted under the current version: RocksDB's, and
-  // everything in directories below. Fails when one is encrypted and cannot be opened.
-  Result<std::vector<std::string>> FilesToRewrite(const std::string& directory);
+  // What stands in a directory: of a store's own some files stay plain, for whoever looks for them.
+  enum class Holds : uint8_t { kStore, kOurFiles };
+  // The files in `directory` that are not encrypted under the current version: those with a content, of a
+  // store RocksDB's and everything in directories below. Fails when one is encrypted and cannot be opened.
+  Result<std::vector<std::string>> FilesToRewrite(const std::string& directory, Holds holds = Holds::kStore);
   // What an interrupted rewrite left goes.
   Status DeleteLeftovers(const std::string& directory);
 
   enum class Rewritten : uint8_t { kDone, kGone, kBusy };
   // Makes the file encrypted under the current version. kBusy: it is being written, or changed meanwhile.
-  // Requires: one call at a time, and no log (those go away by themselves).
+  // Requires: one call at a time, and no log of a store that is in use (those go away by themselves).
   Result<Rewritten> Rewrite(const std::string& path);
 
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -131,7 +133,7 @@ class EncryptedFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus SyncDirectoryOf(const std::string& path);
   Result<Rewritten> RewriteClosed(const std::string& path, const std::string& unfinished,
                                   const KeysPtr& keys);
-  Status AddFilesToRewrite(const std::string& directory, bool is_store, int version,
+  Status AddFilesToRewrite(const std::string& directory, Holds holds, int version,
                            std::vector<std::string>* files);
   // `path` is about to change: a rewrite of it under way must not bring back what was.
   // Held over the change itself.

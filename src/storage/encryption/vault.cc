@@ -14,6 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using Writes = EncryptedFileSystem::Writes;
+using Rewritten = EncryptedFileSystem::Rewritten;
 
 constexpr std::string_view kPrefix = "holdfast encryption, master key ";
 
@@ -69,7 +70,14 @@ std::shared_ptr<rocksdb::FileSystem> ReadingFileSystem(std::shared_ptr<rocksdb::
 
 Vault::Vault(std::string directory, std::shared_ptr<rocksdb::FileSystem> plain,
              std::shared_ptr<EncryptedFileSystem> encrypted)
-    : directory_(std::move(directory)), plain_(std::move(plain)), encrypted_(std::move(encrypted)) {}
+    : directory_(std::move(directory)),
+      plain_(std::move(plain)),
+      encrypted_(std::move(encrypted)),
+      elsewhere_(encrypted_ == nullptr
+                     ? nullptr
+                     : std::make_shared<EncryptedFileSystem>(
+                           plain_, encrypted_->keys(),
+                           encrypted_->encrypting() ? Writes::kEncrypted : Writes::kPlain)) {}
 
 Result<std::shared_ptr<Vault>> Vault::Open(const VaultOptions& options) {
   HF_TRY(std::optional<std::string> marked, ReadMark(options.directory));
@@ -107,6 +115,11 @@ std::shared_ptr<rocksdb::FileSystem> Vault::file_system() const {
   return plain_;
 }
 
+std::shared_ptr<rocksdb::FileSystem> Vault::file_system_elsewhere() const {
+  if (elsewhere_ != nullptr) return elsewhere_;
+  return plain_;
+}
+
 bool Vault::encrypting() const {
   return encrypted_ != nullptr && encrypted_->encrypting();
 }
@@ -115,10 +128,15 @@ std::string Vault::key_id() const {
   return encrypted_->keys()->id;
 }
 
+int Vault::key_version() const {
+  return encrypting() ? encrypted_->keys()->current : 0;
+}
+
 Status Vault::StartEncrypting() {
   if (encrypting()) return Ok{};
   HF_CHECK_OK(WriteMark(directory_, key_id()));
   encrypted_->StartEncrypting();
+  elsewhere_->StartEncrypting();
   return Ok{};
 }
 
@@ -130,7 +148,9 @@ Status Vault::UseKeys(const MasterKeys& keys) {
   MasterKeys merged = keys;
   for (size_t i = 0; i < old->versions.size(); ++i)
     merged.versions[i].disabled = merged.versions[i].disabled && old->versions[i].disabled;
-  encrypted_->UseKeys(std::make_shared<const MasterKeys>(std::move(merged)));
+  auto shared = std::make_shared<const MasterKeys>(std::move(merged));
+  encrypted_->UseKeys(shared);
+  elsewhere_->UseKeys(shared);
   return Ok{};
 }
 
@@ -140,8 +160,22 @@ Result<std::vector<std::string>> Vault::FilesToRewrite() {
 }
 
 Result<bool> Vault::Rewrite(const std::string& path) {
-  return encrypted_->Rewrite(path).transform(
-      [](EncryptedFileSystem::Rewritten result) { return result != EncryptedFileSystem::Rewritten::kBusy; });
+  HF_TRY(Rewritten rewritten, encrypted_->Rewrite(path));
+  return rewritten != Rewritten::kBusy;
+}
+
+Result<std::vector<std::string>> Vault::FilesToRewriteElsewhere(const std::string& directory) {
+  if (!encrypting()) return std::vector<std::string>();
+  return elsewhere_->FilesToRewrite(directory, EncryptedFileSystem::Holds::kOurFiles);
+}
+
+Result<bool> Vault::RewriteElsewhere(const std::string& path) {
+  HF_TRY(Rewritten rewritten, elsewhere_->Rewrite(path));
+  return rewritten != Rewritten::kBusy;
+}
+
+Status Vault::DeleteLeftoversElsewhere(const std::string& directory) {
+  return encrypting() ? elsewhere_->DeleteLeftovers(directory) : Ok{};
 }
 
 Status Vault::MarkCopy(const std::string& directory) const {

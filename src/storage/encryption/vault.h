@@ -42,10 +42,15 @@ class Vault {
 
   // What RocksDB and all other files of the store are to stand on.
   std::shared_ptr<rocksdb::FileSystem> file_system() const;
+  // The same for directories elsewhere, such as an archive: a disk that does not answer there holds up nobody
+  // who uses the store.
+  std::shared_ptr<rocksdb::FileSystem> file_system_elsewhere() const;
   bool has_keys() const { return encrypted_ != nullptr; }
   bool encrypting() const;
   // The id of the master key. Requires: has_keys().
   std::string key_id() const;
+  // The version under which new files are; 0: they are plain.
+  int key_version() const;
 
   // Requires: has_keys().
   Status StartEncrypting();
@@ -56,6 +61,12 @@ class Vault {
   Result<std::vector<std::string>> FilesToRewrite();
   // Returns false when the file is in use and has to wait. A log cannot be rewritten: roll it.
   Result<bool> Rewrite(const std::string& path);
+
+  // The same for a directory elsewhere, in which every file counts and any can be rewritten.
+  Result<std::vector<std::string>> FilesToRewriteElsewhere(const std::string& directory);
+  Result<bool> RewriteElsewhere(const std::string& path);
+  // What an interrupted RewriteElsewhere() left goes. Requires: none is under way.
+  Status DeleteLeftoversElsewhere(const std::string& directory);
 
   // Makes the directory of a copy say what this one's does. The copy has no ENCRYPTION when the store has
   // none.
@@ -68,6 +79,7 @@ class Vault {
   const std::string directory_;
   const std::shared_ptr<rocksdb::FileSystem> plain_;
   const std::shared_ptr<EncryptedFileSystem> encrypted_;  // null: without keys
+  const std::shared_ptr<EncryptedFileSystem> elsewhere_;  // likewise
 };
 
 // The master keys in a file; null when none is named.
