@@ -14,6 +14,7 @@ constexpr size_t kBearersMax = 1024;  // more tokens than that are bound again
 
 std::vector<const Policy*> Pointers(const std::vector<std::shared_ptr<const Policy>>& policies) {
   std::vector<const Policy*> pointers;
+  pointers.reserve(policies.size());
   for (const auto& policy : policies) pointers.push_back(policy.get());
   return pointers;
 }

@@ -9,7 +9,6 @@ namespace holdfast::auth {
 namespace {
 
 using simdjson::dom::element;
-using simdjson::dom::element_type;
 
 constexpr std::string_view kVersion = "2012-10-17";
 constexpr std::string_view kOldVersion = "2008-10-17";

@@ -274,8 +274,8 @@ Status CheckItems(const AccessContext& context, Action action, const std::string
   Named named = TableNamed(context, name_or_arn, index);
   if (named.table.empty()) return Elsewhere(context, action, named.arn);
   if (!context.own_table.empty() && named.table == context.own_table) return Ok{};
-  const std::string table(named.table);
   auto fill = [&](Facts* facts) {
+    const std::string table(named.table);
     Gathering gathering(context, table, index, facts);
     gather(gathering);
   };
@@ -466,8 +466,9 @@ Status Check(const AccessContext& context, const SearchVectorsRequest& request) 
 }
 
 Status Check(const AccessContext& context, const BatchGetItemRequest& request) {
-  for (const auto& [table, wanted] : request.request_items) {
-    HF_CHECK_OK(CheckItems(context, ActionOf("BatchGetItem"), table, {}, [&](Gathering& gathering) {
+  for (const auto& of_table : request.request_items) {
+    const auto& wanted = of_table.second;
+    HF_CHECK_OK(CheckItems(context, ActionOf("BatchGetItem"), of_table.first, {}, [&](Gathering& gathering) {
       for (const Item& key : wanted.keys) gathering.Key(key);
       gathering.Returned(wanted.projection_expression, wanted.expression_attribute_names,
                          wanted.attributes_to_get);
@@ -478,14 +479,15 @@ Status Check(const AccessContext& context, const BatchGetItemRequest& request) {
 }
 
 Status Check(const AccessContext& context, const BatchWriteItemRequest& request) {
-  for (const auto& [table, writes] : request.request_items) {
-    HF_CHECK_OK(CheckItems(context, ActionOf("BatchWriteItem"), table, {}, [&](Gathering& gathering) {
-      for (const WriteRequest& write : writes) {
-        if (write.put_request) gathering.Written(write.put_request->item);
-        if (write.delete_request) gathering.Key(write.delete_request->key);
-      }
-      gathering.Capacity(request.return_consumed_capacity);
-    }));
+  for (const auto& of_table : request.request_items) {
+    HF_CHECK_OK(
+        CheckItems(context, ActionOf("BatchWriteItem"), of_table.first, {}, [&](Gathering& gathering) {
+          for (const WriteRequest& write : of_table.second) {
+            if (write.put_request) gathering.Written(write.put_request->item);
+            if (write.delete_request) gathering.Key(write.delete_request->key);
+          }
+          gathering.Capacity(request.return_consumed_capacity);
+        }));
   }
   return Ok{};
 }

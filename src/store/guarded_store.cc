@@ -1,5 +1,7 @@
 #include "store/guarded_store.h"
 
+#include <algorithm>
+
 namespace holdfast::store {
 namespace {
 
@@ -41,8 +43,11 @@ class Guarded final : public Store {
     if (hidden.empty())
       return Pass<TransactWriteItemsRequest, TransactWriteItemsResponse>(request, std::move(done));
     TransactWriteItemsRequest rest = request;
-    for (auto at = hidden.rbegin(); at != hidden.rend(); ++at)
-      rest.transact_items.erase(rest.transact_items.begin() + static_cast<std::ptrdiff_t>(*at));
+    rest.transact_items.clear();
+    for (size_t i = 0; i < request.transact_items.size(); ++i) {
+      if (!std::binary_search(hidden.begin(), hidden.end(), i))
+        rest.transact_items.push_back(request.transact_items[i]);
+    }
     Pass<TransactWriteItemsRequest, TransactWriteItemsResponse>(
         rest, [hidden, done = std::move(done)](Result<TransactWriteItemsResponse> answer) {
           if (!answer && answer.error().detail() != nullptr) return done(WithHidden(answer.error(), hidden));

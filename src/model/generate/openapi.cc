@@ -1,5 +1,6 @@
 #include "model/generate/openapi.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -218,11 +219,14 @@ class Document {
 
   Node Responses(const Route& route) {
     Node responses = Node::Map();
+    bool replays = std::any_of(
+        route.parameters.begin(), route.parameters.end(),
+        [](const RouteParameter& parameter) { return parameter.attribute.name == "Idempotency-Key"; });
     for (const RouteReply& reply : route.replies) {
       Node response = Node::Map().Set("description", reply.status == 201   ? "Created"
                                                      : reply.status == 204 ? "Deleted"
                                                                            : "Done");
-      if (route.group == "Commands") {
+      if (replays) {
         response.Set("headers", Header("Idempotency-Replayed", "true: the answer of an earlier request"));
       }
       if (reply.schema) response.Set("content", Json(*reply.schema));

@@ -46,6 +46,11 @@ TEST(OpenApi, RoutesNameTheirErrors) {
   EXPECT_THAT(text, HasSubstr(R"("enum": ["Unauthenticated"])"));
 }
 
+// The sample has no commands.
+TEST(OpenApi, TransactionsTellThatTheyAreReplayed) {
+  EXPECT_THAT(SampleDocument(), HasSubstr("\"Idempotency-Replayed\""));
+}
+
 constexpr std::string_view kLending = R"yaml(
 commands:
   book.lend:
