@@ -3,6 +3,7 @@
 #include "ops/operations.h"
 #include "ops/streams.h"
 #include "ops/table_schema.h"
+#include "ops/throughput_settings.h"
 
 namespace holdfast::ops {
 
@@ -12,6 +13,7 @@ Result<CreateTableResponse> Perform(Context& context, const CreateTableRequest& 
   if (request.stream_specification) {
     HF_CHECK_OK(AddStream(context, *request.stream_specification, &schema));
   }
+  HF_CHECK_OK(CheckMaxima(context, schema, {}));
   engine::Engine* engine = context.engine;
   bool delayed = engine->options().transient_status_millis > 0;
   if (delayed) schema.status = TableStatus::kCreating;

@@ -143,6 +143,7 @@ Result<TableSchema> RestoredSchema(Context& context, const TableSchema& source, 
   for (const AttributeDefinition& definition : source.attributes) {
     if (used.contains(definition.attribute_name)) target.attributes.push_back(definition);
   }
+  HF_CHECK_OK(CheckMaxima(context, target, source));
   target.table_class = source.table_class;
   // Tags are not restored, but these are how a vector index was set up.
   for (const Tag& tag : source.tags) {

@@ -98,17 +98,11 @@ Result<TableRef> OpenForTable(Context& context, const std::string& name_or_arn) 
 }
 
 Status CheckSettled(const TableSchema& table) {
-  auto in_use = [&](const char* how) {
-    return Error(ErrorCode::kResourceInUse,
-                 std::string("Attempt to change a resource which is still in use: Table is being ") + how +
-                     ": " + table.name);
-  };
-  switch (table.status) {
-    case TableStatus::kCreating: return in_use("created");
-    case TableStatus::kDeleting: return in_use("deleted");
-    case TableStatus::kUpdating: return in_use("updated");
-    default: return Ok{};
-  }
+  if (table.status != TableStatus::kCreating && table.status != TableStatus::kDeleting) return Ok{};
+  return Error(ErrorCode::kResourceInUse,
+               "Attempt to change a resource which is still in use: Table is being " +
+                   std::string(table.status == TableStatus::kCreating ? "created: " : "deleted: ") +
+                   table.name);
 }
 
 Result<std::string> KeyFromParameter(const TableSchema& schema, const Item& key, bool* empty_value) {

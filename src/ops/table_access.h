@@ -21,8 +21,7 @@ Result<TableRef> OpenForItems(Context& context, const std::string& name_or_arn);
 // For operations on tables, which name the table in their refusal.
 Result<TableRef> OpenForTable(Context& context, const std::string& name_or_arn);
 
-// kResourceInUse while the table is being created, updated or deleted. One that is only shown as UPDATING,
-// for an index that is being filled, is settled.
+// kResourceInUse while the table is being created or deleted.
 Status CheckSettled(const engine::TableSchema& table);
 // kAccessDenied for the ARN of a table in another account or region: this store's table of that name is not
 // meant.

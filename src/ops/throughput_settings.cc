@@ -1,6 +1,7 @@
 #include "ops/throughput_settings.h"
 
 #include "base/limits.h"
+#include "holdfast/ops/describe_limits.h"
 #include "ops/table_schema.h"
 
 namespace holdfast::ops {
@@ -84,6 +85,88 @@ Status SetWarm(const SettingsOf& what, const std::optional<WarmThroughput>& give
                        of("ReadCapacityUnits"), &warm->read_capacity_units));
   return SetLeast(what, "WriteUnitsPerSecond", given->write_units_per_second, least.write_capacity_units,
                   of("WriteCapacityUnits"), &warm->write_capacity_units);
+}
+
+namespace {
+
+// One number of a table or an index, and the most that it may be.
+struct Units {
+  const char* name;
+  int64_t wanted, before;
+  int64_t max;
+  const char* max_name;  // of DescribeLimits
+
+  bool too_many() const { return wanted > max && wanted > before; }
+};
+
+constexpr DescribeLimitsResponse kLimits;
+
+Units Reads(const char* name, int64_t wanted, int64_t before) {
+  return {name, wanted, before, kLimits.table_max_read_capacity_units, "TableMaxReadCapacityUnits"};
+}
+Units Writes(const char* name, int64_t wanted, int64_t before) {
+  return {name, wanted, before, kLimits.table_max_write_capacity_units, "TableMaxWriteCapacityUnits"};
+}
+
+// Of a table or an index.
+struct Settings {
+  ProvisionedThroughput units;
+  OnDemandThroughput on_demand;
+  ProvisionedThroughput warm;
+};
+
+Status CheckMaxima(const std::string& region, const std::string* index, const Settings& now,
+                   const Settings& was) {
+  std::string kind = index == nullptr ? "table" : "index";
+  for (const Units& units :
+       {Reads("ReadCapacityUnits", now.units.read_capacity_units, was.units.read_capacity_units),
+        Writes("WriteCapacityUnits", now.units.write_capacity_units, was.units.write_capacity_units)}) {
+    if (!units.too_many()) continue;
+    return Error(ErrorCode::kLimitExceeded,
+                 std::string("The requested ") + units.name +
+                     (index == nullptr ? "" : " for index " + *index) + ", " + std::to_string(units.wanted) +
+                     ", is above the per " + kind + " maximum for the account in " + region + ". Per " +
+                     kind + " maximum: " + std::to_string(units.max) +
+                     ". Refer to the Amazon DynamoDB Developer Guide for current limits and how to request "
+                     "higher limits.");
+  }
+  auto exceeds = [&](const Units& units, const char* of, const char* before_name) {
+    return Error(ErrorCode::kLimitExceeded, std::string("Subscriber limit exceeded: Requested ") +
+                                                units.name + " for " + of + " for " + kind +
+                                                (index == nullptr ? "" : before_name + *index) + " exceeds " +
+                                                units.max_name + " of the account in region " + region);
+  };
+  const OnDemandThroughput &most = now.on_demand, &before = was.on_demand;
+  for (const Units& units : {Reads("MaxReadRequestUnits", most.max_read_request_units.value_or(0),
+                                   before.max_read_request_units.value_or(0)),
+                             Writes("MaxWriteRequestUnits", most.max_write_request_units.value_or(0),
+                                    before.max_write_request_units.value_or(0))}) {
+    if (units.too_many()) return exceeds(units, "OnDemandThroughput", " : ");
+  }
+  for (const Units& units :
+       {Reads("ReadUnitsPerSecond", now.warm.read_capacity_units, was.warm.read_capacity_units),
+        Writes("WriteUnitsPerSecond", now.warm.write_capacity_units, was.warm.write_capacity_units)}) {
+    if (units.too_many()) return exceeds(units, "WarmThroughput", " ");
+  }
+  return Ok{};
+}
+
+Settings SettingsIn(const engine::IndexSchema& index) {
+  return {index.throughput.value_or(ProvisionedThroughput{}), index.on_demand, index.warm};
+}
+
+}  // namespace
+
+Status CheckMaxima(Context& context, const engine::TableSchema& wanted, const engine::TableSchema& before) {
+  const std::string& region = context.engine->options().region;
+  HF_CHECK_OK(CheckMaxima(region, nullptr, {wanted.throughput, wanted.on_demand, wanted.warm},
+                          {before.throughput, before.on_demand, before.warm}));
+  for (const engine::IndexSchema& index : wanted.indexes) {
+    const engine::IndexSchema* was = before.FindIndex(index.name);
+    HF_CHECK_OK(
+        CheckMaxima(region, &index.name, SettingsIn(index), was == nullptr ? Settings{} : SettingsIn(*was)));
+  }
+  return Ok{};
 }
 
 }  // namespace holdfast::ops

@@ -520,6 +520,36 @@ TEST_F(ThroughputTest, ChangesAreDescribed) {
   for (const auto& of : described()) EXPECT_EQ(of.number_of_decreases_today, 1);
 }
 
+// As DescribeLimits has it.
+TEST_F(ThroughputTest, NothingIsBeyondTheLimits) {
+  auto refusal = [&](const auto& request) {
+    auto answer = Do(request);
+    return answer ? "was done" : answer.error().ToString();
+  };
+  const std::string much = ", 40001, is above the per ";
+  const std::string rest =
+      " maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for current limits and how to request "
+      "higher limits.";
+  CreateTableRequest create = Definition("Tab");
+  create.billing_mode = BillingMode::kProvisioned;
+  create.provisioned_throughput = ProvisionedThroughput{40'001, 1};
+  EXPECT_EQ(refusal(create), "LimitExceededException: The requested ReadCapacityUnits" + much +
+                                 "table maximum for the account in us-east-1. Per table" + rest);
+  EXPECT_EQ(engine_->catalog().Find("Tab"), nullptr);
+  create.provisioned_throughput = ProvisionedThroughput{40'000, 40'000};
+  AddIndex(&create)->provisioned_throughput = ProvisionedThroughput{1, 40'001};
+  EXPECT_EQ(refusal(create), "LimitExceededException: The requested WriteCapacityUnits for index by_g" +
+                                 much + "index maximum for the account in us-east-1. Per index" + rest);
+  ASSERT_TRUE(Do(Definition("Dem")).has_value());
+  UpdateTableRequest update;
+  update.table_name = "Dem";
+  update.on_demand_throughput = OnDemandThroughput{{}, 40'001};
+  EXPECT_EQ(
+      refusal(update),
+      "LimitExceededException: Subscriber limit exceeded: Requested MaxWriteRequestUnits for "
+      "OnDemandThroughput for table exceeds TableMaxWriteCapacityUnits of the account in region us-east-1");
+}
+
 // A cold read sends the whole request to where it may wait: what it counts must not count twice.
 TEST_F(ThroughputTest, ABatchThatIsRunAgainCountsOnce) {
   auto directory = std::filesystem::temp_directory_path() / ("holdfast-cold-" + std::to_string(::getpid()));
@@ -571,8 +601,12 @@ TEST_F(ThroughputTest, ATableIsChangedOnceAtATime) {
   auto refused = Do(update);
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().ToString(),
-            "ResourceInUseException: Attempt to change a resource which is still in use: Table is being "
-            "updated: Tab");
+            "ResourceInUseException: Attempt to change a resource which is still in use: Table IOPS are "
+            "currently being updated. Table: Tab");
+  UpdateTableRequest protect;
+  protect.table_name = "Tab";
+  protect.deletion_protection_enabled = true;
+  EXPECT_TRUE(Do(protect).has_value());
   EXPECT_TRUE(Put("Tab", Sized("a", 1)).has_value());
   ASSERT_TRUE(settled());
   EXPECT_TRUE(Do(update).has_value());

@@ -277,6 +277,20 @@ Status Edit(Context& context, const UpdateTableRequest& request, bool delayed, i
   return Ok{};
 }
 
+// What AWS was seen to refuse of a table that is UPDATING: throughput and streams. The rest is taken.
+Status CheckNotUpdating(const UpdateTableRequest& request, const TableSchema& schema) {
+  if (schema.status != TableStatus::kUpdating) return Ok{};
+  std::string in_use = "Attempt to change a resource which is still in use: ";
+  std::string table = " Table: " + schema.name;
+  if (request.billing_mode || request.provisioned_throughput)
+    return Error(ErrorCode::kResourceInUse, in_use + "Table IOPS are currently being updated." + table);
+  if (request.stream_specification) {
+    return Error(ErrorCode::kResourceInUse,
+                 in_use + "Can't enable or disable stream while table IOPS are being updated." + table);
+  }
+  return Ok{};
+}
+
 // Another key is put in force while the table stays what it is.
 bool ChangesEncryptionOnly(const UpdateTableRequest& request) {
   return request.sse_specification && !request.billing_mode && !request.provisioned_throughput &&
@@ -290,6 +304,8 @@ void ShowChanging(const UpdateTableRequest& request, TableDescription before, Ta
   if (!ChangesEncryptionOnly(request)) now->table_status = TableStatus::kUpdating;
   now->provisioned_throughput.read_capacity_units = before.provisioned_throughput.read_capacity_units;
   now->provisioned_throughput.write_capacity_units = before.provisioned_throughput.write_capacity_units;
+  now->provisioned_throughput.number_of_decreases_today =
+      before.provisioned_throughput.number_of_decreases_today;
   // That a maximum is taken away is told once.
   auto show_removed = [](std::optional<int64_t> given, std::optional<int64_t> OnDemandThroughput::*member,
                          TableDescription* shown) {
@@ -346,7 +362,10 @@ Result<UpdateTableResponse> Perform(Context& context, const UpdateTableRequest& 
   engine::Engine* engine = context.engine;
   bool delayed = engine->options().transient_status_millis > 0;
   HF_CHECK_OK(engine->ChangeSchema(ref.table, [&](TableSchema* schema) -> Status {
+    HF_CHECK_OK(CheckNotUpdating(request, *schema));
+    const TableSchema was = *schema;
     HF_CHECK_OK(Edit(context, request, delayed, now_millis, schema));
+    HF_CHECK_OK(CheckMaxima(context, *schema, was));
     if (request.sse_specification) HF_CHECK_OK(ChangeEncryption(context, *request.sse_specification, schema));
     if (delayed) schema->status = TableStatus::kUpdating;
     return Ok{};
