@@ -170,6 +170,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
                                                                   : engine->vault_->file_system_elsewhere();
     shipping.store = {engine->file_system_, directory};
     shipping.keep_days = options.options.archive_days;
+    shipping.was_there = WasArchivedIn(directory, archive);
+    shipping.is_there = [directory, archive] { return NoteArchive(directory, archive); };
     if (options.archive_file_system == nullptr)
       shipping.key_version = [vault = engine->vault_] { return vault->key_version(); };
     shipping.syncs = options.options.durability == Durability::kNone;

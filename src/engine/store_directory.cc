@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kLockFile = "holdfast.lock";
 constexpr const char* kFormatFile = "FORMAT";
 constexpr const char* kRestoringFile = "RESTORING";   // while a restore is under way
+constexpr const char* kArchivedFile = "ARCHIVED";     // where
 constexpr const char* kIssuerKeyFile = "issuer.pem";  // a token may be made before the store
 constexpr const char* kFormatPrefix = "holdfast store, format ";
 
@@ -150,6 +151,16 @@ Result<StoreDirectory> ClaimForRestore(const std::string& directory) {
       return Error(ErrorCode::kIo, "cannot delete " + (path / name).string() + ": " + failed.message());
   }
   return StoreDirectory{std::move(lock), true};
+}
+
+bool WasArchivedIn(const std::string& directory, const std::string& archive) {
+  std::ifstream in(fs::path(directory) / kArchivedFile);
+  std::string line;
+  return std::getline(in, line) && line == archive;
+}
+
+Status NoteArchive(const std::string& directory, const std::string& archive) {
+  return base::ReplaceFile(fs::path(directory) / kArchivedFile, archive + "\n", 0644);
 }
 
 Status MarkStoreDirectory(const std::string& directory) {

@@ -25,6 +25,10 @@ Result<StoreDirectory> ClaimStoreDirectory(const std::string& directory, bool cr
 // remains are deleted. Until MarkStoreDirectory() has been called nobody can open it as a store.
 Result<StoreDirectory> ClaimForRestore(const std::string& directory);
 
+// Whether the store was archived in `archive` before, and that it is now.
+bool WasArchivedIn(const std::string& directory, const std::string& archive);
+Status NoteArchive(const std::string& directory, const std::string& archive);
+
 // Writes FORMAT, once the store has been created or restored.
 Status MarkStoreDirectory(const std::string& directory);
 

@@ -453,6 +453,8 @@ TEST_F(ArchiveTest, DB_B_03_AnArchiveThatIsTakenAwayWhileItIsWrittenIsMissed) {
   fs::remove_all(Path("archive"));
   Put("table", "d");
   WaitUntil(missed);
+  Open();  // nor does another life make it again
+  EXPECT_FALSE(engine_->archiver()->Ship());
   EXPECT_FALSE(fs::exists(Path("archive")));
   fs::create_directory(Path("archive"));
   WaitUntil(shipped);

@@ -17,7 +17,7 @@ TABLE = "PlantedTable"
 # One of each kind: names, keys and values; each is in what the store holds.
 PLANTED = [b"PlantedTable", b"plantedAttribute", b"planted-key-", b"planted-value-", b"PlantedIndex", b"plantedTag"]
 # Of the process, and of tokens: nothing of a user's is in them.
-PLAIN = {"FORMAT", "ENCRYPTION", "holdfast.lock", "LOCK", "cursor.key", "issuer.pem"}
+PLAIN = {"FORMAT", "ENCRYPTION", "ARCHIVED", "holdfast.lock", "LOCK", "cursor.key", "issuer.pem"}
 
 
 def run(*words, code=0):

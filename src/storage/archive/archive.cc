@@ -183,11 +183,11 @@ Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, ro
 
 // --- the directory ---
 
-Status Archive::OpenForWriting(const std::string& identity) {
+Status Archive::OpenForWriting(const std::string& identity, Missing missing) {
   if (lock_ != nullptr) return Ok{};
-  IOStatus status = was_open_ ? file_system_->FileExists(directory_, {}, nullptr)
-                              : file_system_->CreateDirIfMissing(directory_, {}, nullptr);
-  if (was_open_ && IsMissing(status))
+  IOStatus status = missing == Missing::kIsAway ? file_system_->FileExists(directory_, {}, nullptr)
+                                                : file_system_->CreateDirIfMissing(directory_, {}, nullptr);
+  if (missing == Missing::kIsAway && IsMissing(status))
     return Error(ErrorCode::kIo, directory_ + " is gone: mount it again, or make it anew");
   if (!status.ok()) return IoError(directory_, status);
   std::string mark = directory_ + "/ARCHIVE";
@@ -220,7 +220,6 @@ Status Archive::OpenForWriting(const std::string& identity) {
   // So that the archive does not need the version of the key that it was made under.
   Status marked = WriteMark(identity);
   if (!marked) Unlock();
-  was_open_ = was_open_ || marked;
   return marked;
 }
 

@@ -66,6 +66,9 @@ using Between = std::function<Status()>;
 // How closely a file is looked at: that it is there and has its size, or all of its bytes.
 enum class Depth : uint8_t { kSize, kBytes };
 
+// Of the directory of an archive: it is made, or, having been there before, it is a mount that is away.
+enum class Missing : uint8_t { kIsMade, kIsAway };
+
 class Archive {
  public:
   Archive(FileSystemPtr file_system, std::string directory)
@@ -78,9 +81,8 @@ class Archive {
   rocksdb::FileSystem* file_system() const { return file_system_.get(); }
 
   // Makes the archive of the store `identity` where there is nothing yet, and locks it. kValidation: it is
-  // another store's, or something else is there. Once it has been opened its directory is not made again: one
-  // that is gone may be a mount that is away.
-  Status OpenForWriting(const std::string& identity);
+  // another store's, or something else is there.
+  Status OpenForWriting(const std::string& identity, Missing missing);
   // Fails when the archive is no longer where it was opened. Requires: it is locked.
   Status CheckThere() const;
   // Says whose it is, once more: under the current version of the key, where the archive is encrypted.
@@ -125,7 +127,6 @@ class Archive {
   const FileSystemPtr file_system_;
   const std::string directory_;
   rocksdb::FileLock* lock_ = nullptr;
-  bool was_open_ = false;
   int shipping_ = 0;  // files at this moment, one within the other
 };
 

@@ -35,6 +35,7 @@ Archiver::Archiver(Kv* kv, const base::Clock* clock, const base::Log* log, Archi
       log_(log),
       options_(std::move(options)),
       archive_(options_.file_system, options_.directory),
+      was_there_(options_.was_there),
       caught_up_micros_(base::SteadyMicros()) {}
 
 Result<std::unique_ptr<Archiver>> Archiver::Start(Kv* kv, const base::Clock* clock, const base::Log* log,
@@ -192,7 +193,9 @@ Status Archiver::Round() {
 }
 
 Status Archiver::Open() {
-  HF_CHECK_OK(archive_.OpenForWriting(kv_->identity()));
+  HF_CHECK_OK(archive_.OpenForWriting(kv_->identity(), was_there_ ? Missing::kIsAway : Missing::kIsMade));
+  if (!was_there_ && options_.is_there) HF_CHECK_OK(options_.is_there());
+  was_there_ = true;
   known_.clear();
   beside_.clear();
   HF_TRY(std::vector<uint64_t> checkpoints, archive_.Numbers("checkpoints"));

@@ -33,6 +33,10 @@ struct ArchiverOptions {
   bool syncs = false;
   int64_t checkpoint_seconds = 24 * 3600;
   uint64_t kept_log_bytes = uint64_t{4} << 30;
+  // The store had an archive there before: its directory is not made again.
+  bool was_there = false;
+  // Called when it is there; remembers that. Empty: nobody does.
+  std::function<Status()> is_there;
   // The version of the master key under which new files of the archive are; 0: they are plain. Empty: always.
   std::function<int()> key_version;
 };
@@ -99,6 +103,7 @@ class Archiver {
   Archive archive_;
   std::unique_ptr<LogFollower> follower_;
   std::unique_ptr<SegmentWriter> segment_;  // null: the next frame begins one
+  bool was_there_ = false;                  // options_.was_there, or it has been opened since
   bool has_position_ = false;               // position_ is known to be durable
   int key_version_ = 0;                     // options_.key_version when the round began
   uint64_t next_checkpoint_ = 1;

@@ -165,7 +165,7 @@ Result<uint64_t> BackUp(Kv* kv, const StorePlace& store, const FileSystemPtr& fi
     HeldUntilEnd let_go(store, kBackup);
     HF_TRY(HeldState held, HoldState(kv, store, kBackup, clock));
     Archive archive(file_system, partial);
-    HF_CHECK_OK(archive.OpenForWriting("backup of " + kv->identity()));
+    HF_CHECK_OK(archive.OpenForWriting("backup of " + kv->identity(), Missing::kIsMade));
     ArchivedCheckpoint checkpoint = held.checkpoint;
     checkpoint.number = 1;
     HF_CHECK_OK(ShipFiles(held, store, {}, &archive, {}, &checkpoint, &bytes));
