@@ -1,5 +1,6 @@
 """SC-PM, the part that people see: artefacts with undo, escalations, the hold queue; through REST and WebSocket."""
 import concurrent.futures
+import urllib.request
 
 import pytest
 
@@ -65,7 +66,13 @@ def test_sc_pm_the_secret_is_nowhere(surface, user):
         assert not file.is_file() or secret.encode() not in file.read_bytes(), file
 
 
-def test_sc_pm_artefact_versions_and_undo(user, agent, project):
+def user_errors(surface):
+    with urllib.request.urlopen(surface.server.url + "/metrics") as answer:
+        lines = answer.read().decode().splitlines()
+    return sum(int(line.split()[-1]) for line in lines if "errors_total{" in line and 'type="ValidationException"' in line)
+
+
+def test_sc_pm_artefact_versions_and_undo(surface, user, agent, project):
     put = lambda caller, content, **more: caller.run(
         "pm", "artefact.put", {"projectId": project, "type": "delivery_state", "content": content, **more}
     )
@@ -76,8 +83,10 @@ def test_sc_pm_artefact_versions_and_undo(user, agent, project):
     assert changed["result"]["previousVersion"] == first
     [action] = user.ask("pm", "PM-A-07", projectId=project)
     assert action["actionType"] == "artefact_update" and action["executed"] and action["confidence"] == CONFIDENCE
+    before = user_errors(surface)
     wrong = put(user, delivery_state("blue"))
     assert wrong.status == 422 and wrong["error"] == "SchemaInvalid"
+    assert user_errors(surface) == before + 1
     assert put(user, second).status == 200  # the same again writes nothing
     [artefact] = user.ask("pm", "PM-A-03", projectId=project, type="delivery_state")
     assert artefact["version"] == 2
