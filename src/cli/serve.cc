@@ -289,24 +289,184 @@ wire::RestOptions RestOptionsOf(const ServeConfig& config, const std::vector<Mod
   return options;
 }
 
-}  // namespace
-
-int Serve(const ServeConfig& given) {
-  ServeConfig config = given;
+// What flags imply of one another.
+Result<ServeConfig> Settled(ServeConfig config) {
   if (config.models.demo) {
     config.link = {"demo", "admin"};
     config.agents.echo_millis = kEchoMillis;
   }
-  if (Status usable = CheckServeConfig(config); !usable) return Fail(usable.error());
+  HF_CHECK_OK(CheckServeConfig(config));
   if (config.auth == "sigv4") {
-    auto credentials = auth::Credentials::Load(config.credentials_file);
-    if (!credentials) return Fail(credentials.error());
-    config.protocol.credentials = *std::move(credentials);
+    HF_TRY(config.protocol.credentials, auth::Credentials::Load(config.credentials_file));
   }
   if (config.insecure) config.protocol.hosts.emplace_back("*");
   config.protocol.cors = config.protocol.cors || config.dev;
   config.protocol.body_bytes_max = config.http.body_bytes_max;
+  return config;
+}
 
+// A server, as parts of which each needs those before it. Start() makes them; Stop() takes them apart, those
+// first that ask the others.
+class Server {
+ public:
+  // `log` must outlive it.
+  Server(ServeConfig config, const base::Log& log)
+      : config_(std::move(config)), log_(log), clock_(config_.dev ? &dev_clock_ : nullptr) {}
+
+  Status Start() {
+    HF_CHECK_OK(OpenStore());
+    HF_CHECK_OK(OpenApplications());
+    StartAgents();
+    HF_CHECK_OK(AnswerDynamoDb());
+    return Listen();
+  }
+
+  // Tells people where it is.
+  void Announce() const {
+    int port = server_->port();
+    std::printf("%s\n", Greeting(config_, data_.store->name(), port).c_str());
+    if (config_.link) std::printf("%s", LinkText(config_, Address(config_, port)).c_str());
+    std::fflush(stdout);
+  }
+
+  void Stop(int signal) {
+    HF_LOG(log_, kInfo, "stopping", {"signal", signal}, {"connections", server_->connections()});
+    protocol_->SetReady(false);
+    agents_->Drain();
+    server_->Drain(config_.drain_seconds * 1000);
+    surface_.chores.reset();
+    surface_.sockets->LeavePool();
+    server_->Stop();
+    alarms_->Stop();
+    surface_.pool->Stop();  // whatever still ran has given its answer back
+    pool_.reset();
+    surface_.system_agents.reset();
+    agents_->Leave();
+    runtime_->Stop();  // likewise
+    if (engine() != nullptr) {
+      if (Status durable = engine()->committer().WaitDurable(); !durable)
+        HF_LOG(log_, kError, "the last writes are not durable", {"error", durable.error().ToString()});
+    }
+    server_.reset();
+    surface_ = {};
+    dev_.reset();  // lets go of its snapshots
+    data_.guarded.reset();
+    data_.store.reset();
+    data_.engine.reset();
+    HF_LOG(log_, kInfo, "stopped");
+  }
+
+ private:
+  engine::Engine* engine() const { return data_.engine.get(); }
+
+  Status OpenStore() {
+    HF_TRY(permissions_, LoadPermissions(config_, log_));
+    HF_TRY(models_, LoadServedModels(config_.models, log_));
+    HF_TRY(data_, OpenData(config_, models_, clock_, log_));
+    return Ok{};
+  }
+
+  Status OpenApplications() {
+    HF_TRY(runtime_options_, RuntimeOptionsOf(config_.agents, /*shared=*/config_.store_kind == "dynamodb"));
+    runtime_options_.clock = clock_;
+    runtime_ = std::make_unique<AgentRuntime>(data_.store.get(), runtime_options_, config_.agents.echo_millis,
+                                              &log_);
+    apps::OpenAgents open_for_callers;
+    if (config_.agents.on) {
+      // The runtime's store is not guarded: a command that turns to it needs what its own routes need.
+      open_for_callers = [this]() -> Result<agent::Runtime*> {
+        if (const auth::Principal* held = store::ActingFor::Current())
+          HF_CHECK_OK(store::CheckUse(*held, runtime_options_.table, store::Use::kWrite));
+        return runtime_->Get();
+      };
+    }
+    HF_TRY(surface_, OpenSurface(config_, data_, models_, open_for_callers, clock_, log_));
+    HF_CHECK_OK(PrepareTables(surface_.applications, config_.models.apply || config_.models.demo, log_));
+    if (config_.models.demo) HF_CHECK_OK(LoadDemo(data_.store.get(), models_));
+    HF_TRY(tokens_, OpenTokens(config_.tokens, config_.store.directory, config_.link.has_value(), log_));
+    return Ok{};
+  }
+
+  void StartAgents() {
+    auto open = [this] { return runtime_->Get(); };
+    if (config_.agents.on) {
+      runtime_->Resume();
+      apps::SystemAgentsOptions system;
+      system.clock = clock_;
+      system.choice_millis = config_.trip_choice_minutes * 60'000;
+      system.emit = [sockets = surface_.sockets.get()](const model::Model& model,
+                                                       const std::vector<Emitted>& emitted) {
+        sockets->Emit(model, emitted);
+      };
+      surface_.system_agents =
+          std::make_unique<apps::SystemAgents>(open, surface_.all(), std::move(system), &log_);
+    }
+    agents_ = std::make_unique<wire::Agents>(wire::AgentsOptions{open, runtime_options_.system_users},
+                                             surface_.expiry.get(), &log_);
+  }
+
+  Status AnswerDynamoDb() {
+    if (engine() == nullptr) config_.protocol.fronts = data_.store->name();
+    config_.protocol.permissions = permissions_.get();
+    config_.protocol.more_metrics = [this] {
+      return permissions_->Metrics() + (config_.agents.on ? runtime_->Metrics() : std::string()) +
+             alarms_->MetricsText();
+    };
+    pool_ = std::make_unique<wire::WorkerPool>(config_.worker_threads, /*queue_max=*/10'000);
+    protocol_ = std::make_unique<wire::DynamoDbProtocol>(engine(), pool_.get(), &log_, config_.protocol);
+    HF_TRY(wire::AlarmSettings settings,
+           AlarmSettingsOf(config_.alarms, {.tables = engine() != nullptr,
+                                            .archive = !config_.store.archive_directory.empty()}));
+    alarms_ =
+        std::make_unique<wire::ServerAlarms>(std::move(settings), engine(), &protocol_->metrics(), &log_);
+    return Ok{};
+  }
+
+  Status Listen() {
+    RestParts parts{.tokens = tokens_.get(),
+                    .permissions = permissions_.get(),
+                    .agents = config_.agents.on ? agents_.get() : nullptr,
+                    .alarms = &alarms_->alarms(),
+                    .engine = engine()};
+    rest_ = std::make_unique<wire::Rest>(RestOptionsOf(config_, models_, surface_, parts),
+                                         surface_.pool.get(), &protocol_->metrics(), &log_);
+    if (config_.dev) dev_ = std::make_unique<wire::DevTools>(engine(), clock_, pool_.get(), &log_);
+    front_ = std::make_unique<wire::Front>(protocol_.get(), rest_.get(), dev_.get());
+    HF_TRY(server_, wire::HttpServer::Start(config_.http, front_.get(), &log_));
+    alarms_->Start();
+    auto tell = [this](const model::Model& model, const std::vector<Emitted>& emitted) {
+      surface_.Tell(model, emitted);
+    };
+    surface_.chores = std::make_unique<apps::Chores>(surface_.all(), tell, &log_);
+    return Ok{};
+  }
+
+  ServeConfig config_;
+  const base::Log& log_;
+  base::AdjustableClock dev_clock_;
+  base::AdjustableClock* const clock_;  // null: the system's
+  std::unique_ptr<auth::Permissions> permissions_;
+  std::vector<ModelPtr> models_;
+  Data data_;
+  agent::RuntimeOptions runtime_options_;
+  std::unique_ptr<AgentRuntime> runtime_;
+  Surface surface_;
+  std::unique_ptr<auth::TokenVerifier> tokens_;  // what proves who sends requests to REST and WebSocket
+  std::unique_ptr<wire::Agents> agents_;
+  std::unique_ptr<wire::ServerAlarms> alarms_;
+  std::unique_ptr<wire::WorkerPool> pool_;
+  std::unique_ptr<wire::DynamoDbProtocol> protocol_;
+  std::unique_ptr<wire::Rest> rest_;
+  std::unique_ptr<wire::DevTools> dev_;
+  std::unique_ptr<wire::Front> front_;
+  std::unique_ptr<wire::HttpServer> server_;
+};
+
+}  // namespace
+
+int Serve(const ServeConfig& given) {
+  Result<ServeConfig> config = Settled(given);
+  if (!config) return Fail(config.error());
   // Every thread inherits the mask, so that the signals wait for sigwait below.
   sigset_t stop_signals;
   sigemptyset(&stop_signals);
@@ -315,115 +475,13 @@ int Serve(const ServeConfig& given) {
   pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 
-  base::Log log(LevelNamed(config.log_level));
-  auto permissions = LoadPermissions(config, log);
-  if (!permissions) return Fail(permissions.error());
-  config.protocol.permissions = permissions->get();
-  auto models = LoadServedModels(config.models, log);
-  if (!models) return Fail(models.error());
-  base::AdjustableClock dev_clock;
-  base::AdjustableClock* clock = config.dev ? &dev_clock : nullptr;
-  auto data = OpenData(config, *models, clock, log);
-  if (!data) return Fail(data.error());
-  auto runtime_options = RuntimeOptionsOf(config.agents, /*shared=*/config.store_kind == "dynamodb");
-  if (!runtime_options) return Fail(runtime_options.error());
-  runtime_options->clock = clock;
-  AgentRuntime runtime(data->store.get(), *runtime_options, config.agents.echo_millis, &log);
-  apps::OpenAgents open_agents, open_for_callers;
-  if (config.agents.on) {
-    open_agents = [&runtime] { return runtime.Get(); };
-    // The runtime's store is not guarded: a command that turns to it needs what its own routes need.
-    open_for_callers = [&runtime, table = runtime_options->table]() -> Result<agent::Runtime*> {
-      if (const auth::Principal* held = store::ActingFor::Current())
-        HF_CHECK_OK(store::CheckUse(*held, table, store::Use::kWrite));
-      return runtime.Get();
-    };
-  }
-  auto surface = OpenSurface(config, *data, *models, open_for_callers, clock, log);
-  if (!surface) return Fail(surface.error());
-  if (Status ready = PrepareTables(surface->applications, config.models.apply || config.models.demo, log);
-      !ready)
-    return Fail(ready.error());
-  if (config.models.demo) {
-    if (Status loaded = LoadDemo(data->store.get(), *models); !loaded) return Fail(loaded.error());
-  }
-  // What proves who sends a request to the REST and WebSocket interfaces.
-  auto tokens = OpenTokens(config.tokens, config.store.directory, config.link.has_value(), log);
-  if (!tokens) return Fail(tokens.error());
-  engine::Engine* engine = data->engine.get();
-  if (engine == nullptr) config.protocol.fronts = data->store->name();
-
-  if (config.agents.on) {
-    runtime.Resume();
-    apps::SystemAgentsOptions system;
-    system.clock = clock;
-    system.choice_millis = config.trip_choice_minutes * 60'000;
-    system.emit = [sockets = surface->sockets.get()](const model::Model& model,
-                                                     const std::vector<Emitted>& emitted) {
-      sockets->Emit(model, emitted);
-    };
-    surface->system_agents =
-        std::make_unique<apps::SystemAgents>(open_agents, surface->all(), std::move(system), &log);
-  }
-  wire::Agents agents({[&runtime] { return runtime.Get(); }, runtime_options->system_users},
-                      surface->expiry.get(), &log);
-
-  std::unique_ptr<wire::ServerAlarms> alarms;  // once there is what counts requests
-  config.protocol.more_metrics = [&] {
-    return (*permissions)->Metrics() + (config.agents.on ? runtime.Metrics() : std::string()) +
-           alarms->MetricsText();
-  };
-  auto pool = std::make_unique<wire::WorkerPool>(config.worker_threads, /*queue_max=*/10'000);
-  wire::DynamoDbProtocol protocol(engine, pool.get(), &log, config.protocol);
-  auto alarm_settings = AlarmSettingsOf(
-      config.alarms, {.tables = engine != nullptr, .archive = !config.store.archive_directory.empty()});
-  if (!alarm_settings) return Fail(alarm_settings.error());
-  alarms = std::make_unique<wire::ServerAlarms>(*alarm_settings, engine, &protocol.metrics(), &log);
-  wire::Rest rest(RestOptionsOf(config, *models, *surface,
-                                {.tokens = tokens->get(),
-                                 .permissions = permissions->get(),
-                                 .agents = config.agents.on ? &agents : nullptr,
-                                 .alarms = &alarms->alarms(),
-                                 .engine = engine}),
-                  surface->pool.get(), &protocol.metrics(), &log);
-  std::unique_ptr<wire::DevTools> dev;
-  if (config.dev) dev = std::make_unique<wire::DevTools>(engine, clock, pool.get(), &log);
-  wire::Front front(&protocol, &rest, dev.get());
-  auto server = wire::HttpServer::Start(config.http, &front, &log);
-  if (!server) return Fail(server.error());
-  auto tell = [&surface](const model::Model& model, const std::vector<Emitted>& emitted) {
-    surface->Tell(model, emitted);
-  };
-  alarms->Start();
-  surface->chores = std::make_unique<apps::Chores>(surface->all(), tell, &log);
-  std::printf("%s\n", Greeting(config, data->store->name(), (*server)->port()).c_str());
-  if (config.link) std::printf("%s", LinkText(config, Address(config, (*server)->port())).c_str());
-  std::fflush(stdout);
-
+  base::Log log(LevelNamed(config->log_level));
+  Server server(*std::move(config), log);
+  if (Status started = server.Start(); !started) return Fail(started.error());
+  server.Announce();
   int signal = 0;
   sigwait(&stop_signals, &signal);
-  HF_LOG(log, kInfo, "stopping", {"signal", signal}, {"connections", (*server)->connections()});
-  protocol.SetReady(false);
-  agents.Drain();
-  (*server)->Drain(config.drain_seconds * 1000);
-  surface->chores.reset();
-  surface->sockets->LeavePool();
-  (*server)->Stop();
-  alarms->Stop();
-  surface->pool->Stop();  // whatever still ran has given its answer back
-  pool.reset();
-  surface->system_agents.reset();
-  agents.Leave();
-  runtime.Stop();  // likewise
-  Status durable = engine == nullptr ? Status(Ok{}) : engine->committer().WaitDurable();
-  if (!durable) HF_LOG(log, kError, "the last writes are not durable", {"error", durable.error().ToString()});
-  server->reset();
-  *surface = {};
-  dev.reset();  // lets go of its snapshots
-  data->guarded.reset();
-  data->store.reset();
-  data->engine.reset();
-  HF_LOG(log, kInfo, "stopped");
+  server.Stop(signal);
   return 0;
 }
 
