@@ -252,7 +252,7 @@ Status CheckScope(const SignedRequest& request, const Signature& signature, std:
                       "' (only AWS4-HMAC-SHA256 for now). ");
   }
   std::string wrong;
-  if (signature.region != region)
+  if (!region.empty() && signature.region != region)
     wrong += "Credential should be scoped to a valid region, not '" + signature.region + "'. ";
   if (signature.service != "dynamodb")
     wrong += "Credential should be scoped to correct service: 'dynamodb'. ";

@@ -74,8 +74,8 @@ class Credentials {
   std::map<std::string, Credential, std::less<>> keys_;
 };
 
-// Verifies the signature, its age, and that it is for `region` and covers all headers that say what is asked.
-// Returns the principal.
+// Verifies the signature, its age, and that it is for `region` (empty: for whichever) and covers all headers
+// that say what is asked. Returns the principal.
 Result<std::string> Verify(const SignedRequest& request, const Credentials& credentials,
                            std::string_view region, const base::Clock& clock);
 

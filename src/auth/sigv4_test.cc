@@ -42,8 +42,9 @@ Credentials Known() {
 }
 
 // Who signed, or why nobody did.
-std::string Verified(const SignedRequest& request, int64_t now_millis = kSignedAtMillis) {
-  Result<std::string> principal = Verify(request, Known(), "us-east-1", base::ManualClock(now_millis));
+std::string Verified(const SignedRequest& request, int64_t now_millis = kSignedAtMillis,
+                     std::string_view region = "us-east-1") {
+  Result<std::string> principal = Verify(request, Known(), region, base::ManualClock(now_millis));
   return principal ? *principal : principal.error().ToString();
 }
 
@@ -142,6 +143,11 @@ TEST(SigV4, AScopeForSomethingElseIsRefused) {
   EXPECT_EQ(with("us-east-1", "dynamodb", "host;x-amz-date"), "alice");
   EXPECT_EQ(with("eu-west-1", "dynamodb", "host;x-amz-date"),
             "InvalidSignatureException: Credential should be scoped to a valid region, not 'eu-west-1'. ");
+  Request elsewhere;
+  std::string authorization =
+      Sign(elsewhere.View(), kAccessKey, kSecret, "eu-west-1", "dynamodb", kTimestamp, "host;x-amz-date");
+  elsewhere.extra.push_back({"Authorization", authorization});
+  EXPECT_EQ(Verified(elsewhere.View(), kSignedAtMillis, /*region=*/""), "alice");
   EXPECT_EQ(with("us-east-1", "s3", "host;x-amz-date"),
             "InvalidSignatureException: Credential should be scoped to correct service: 'dynamodb'. ");
   EXPECT_EQ(with("us-east-1", "dynamodb", "x-amz-date"),

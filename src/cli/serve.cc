@@ -299,6 +299,8 @@ Result<ServeConfig> Settled(ServeConfig config) {
   if (config.auth == "sigv4") {
     HF_TRY(config.protocol.credentials, auth::Credentials::Load(config.credentials_file));
   }
+  // On loopback nobody is misled by it, and clients have all sorts of regions set.
+  if (!IsLoopbackAddress(config.http.address)) config.protocol.region = config.store.region;
   if (config.insecure) config.protocol.hosts.emplace_back("*");
   config.protocol.cors = config.protocol.cors || config.dev;
   config.protocol.body_bytes_max = config.http.body_bytes_max;

@@ -5,6 +5,7 @@
 #include "engine/catalog/record.h"
 #include "engine/engine.h"
 #include "engine/store_directory.h"
+#include "holdfast/ops/backup.h"
 #include "storage/encryption/vault.h"
 
 namespace holdfast::engine {
@@ -40,6 +41,8 @@ Status SettleSegments(storage::Kv* kv, const storage::Lacking& lacking, const Te
   std::unique_ptr<storage::Batch> batch = kv->NewBatch();
   HF_CHECK_OK(
       ForEachRecord(kv, BackupRecordKey(""), [&](ByteView key, const CatalogRecord& record) -> Status {
+        // One that was being made is made when the store is opened.
+        if (record.Enum("status", BackupStatus::kAvailable) == BackupStatus::kCreating) return Ok{};
         HF_TRY(bool found, find(record.Text("file")));
         if (found) return Ok{};
         batch->Delete(storage::Space::kCatalog, key);

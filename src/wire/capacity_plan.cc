@@ -75,15 +75,19 @@ Figures CapacityPlan::Percentages() {
 
 std::string CapacityPlan::Metrics() {
   if (plans_.empty()) return {};
-  base::MutexLock lock(&mu_);
-  Totals totals = TurnMonth(engine_->clock().NowMillis());
+  Totals used;
+  {
+    base::MutexLock lock(&mu_);
+    Totals totals = TurnMonth(engine_->clock().NowMillis());
+    for (const auto& [table, plan] : plans_) used[table] = UsedOf(table, &totals);
+  }
   std::string out;
   auto family = [&](std::string_view name, std::string_view help, auto value) {
     out.append("# HELP ").append(name).append(" ").append(help);
     out.append("\n# TYPE ").append(name).append(" gauge\n");
     for (const auto& [table, plan] : plans_) {
       char text[32];
-      std::snprintf(text, sizeof text, "%.15g", value(plan, UsedOf(table, &totals)));
+      std::snprintf(text, sizeof text, "%.15g", value(plan, used.at(table)));
       out.append(name).append("{table=\"").append(table).append("\"} ").append(text).append("\n");
     }
   };

@@ -239,7 +239,7 @@ Result<const auth::Principal*> DynamoDbProtocol::Authenticate(const HttpRequest&
   }
   // Signers go by the time of day, whatever clock the store is given.
   HF_TRY(std::string name,
-         auth::Verify(signed_request, *options_.credentials, engine_->options().region, base::SystemClock()));
+         auth::Verify(signed_request, *options_.credentials, options_.region, base::SystemClock()));
   return options_.permissions == nullptr ? nobody : options_.permissions->Named(name);
 }
 
@@ -380,7 +380,8 @@ void DynamoDbProtocol::Answered(Exchange* exchange, size_t received_bytes, size_
   } else {
     HF_LOG(*log_, kDebug, "request", {"id", exchange->request_id},
            {"operation", metrics_.name(exchange->operation)}, {"micros", micros},
-           {"status", exchange->response().status}, {"error", error == nullptr ? "" : ErrorName(error->code)});
+           {"status", exchange->response().status},
+           {"error", error == nullptr ? "" : ErrorName(error->code)});
   }
 }
 

@@ -33,6 +33,7 @@ namespace holdfast::wire {
 struct ProtocolOptions {
   // Verify signatures against these; without, any well-formed signature passes.
   std::optional<auth::Credentials> credentials;
+  std::string region;  // which they must be for; empty: any
   // Who of them is held to policies. Null: nobody.
   const auth::Permissions* permissions = nullptr;
   // Answer cross-origin requests of browsers.

@@ -5,11 +5,13 @@ namespace holdfast::engine {
 void TokenBucket::SetRate(int64_t units_per_second, int64_t now_millis) {
   base::MutexLock lock(&mu_);
   Settle(now_millis);
+  bool was_limited = limited();
   rate_.store(units_per_second, std::memory_order_relaxed);
   if (units_per_second == 0) return;
   bool first = fill_rate_ == 0;
   fill_rate_ = units_per_second;
   balance_ = first ? full() : std::min(balance_, full());
+  if (!was_limited) balance_ = std::max(balance_, static_cast<double>(fill_rate_));
 }
 
 void TokenBucket::Refill() {

@@ -34,7 +34,8 @@ class TokenBucket {
   static constexpr int64_t kBurstSeconds = 300;
 
   // 0: no limit. What is in the bucket, or owed, stays, and time so far counts at the rate that was: neither
-  // a higher rate nor a while without a limit pays out more. The first limit starts with a full bucket.
+  // a higher rate nor a while without a limit pays out more. The first limit starts with a full bucket; one
+  // after a while without forgives what was owed, and starts with a second's units at least.
   void SetRate(int64_t units_per_second, int64_t now_millis);
   // As after a start.
   void Refill();

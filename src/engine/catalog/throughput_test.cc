@@ -64,6 +64,16 @@ TEST(TokenBucket, NoChangeOfTheRatePaysOut) {
   EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 62'000), 40) << "and so without a limit";
 }
 
+// A table that was on demand for a while begins as one that owes nothing.
+TEST(TokenBucket, AWhileWithoutALimitForgivesDebts) {
+  TokenBucket bucket;
+  bucket.SetRate(2, kNow);
+  bucket.Charge(1000);
+  bucket.SetRate(0, kNow);
+  bucket.SetRate(2, kNow + 1000);
+  EXPECT_DOUBLE_EQ(bucket.Balance(kNow + 1000), 2) << "a second's worth";
+}
+
 TEST(TokenBucket, IsFullAgainWhenRefilled) {
   TokenBucket bucket;
   bucket.Refill();
