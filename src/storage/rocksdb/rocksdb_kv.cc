@@ -420,7 +420,10 @@ rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions&
     // nobody.
     table.filter_policy.reset();
     table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinarySearch;
-    table.block_size = 32 << 10;
+    table.block_size = 64 << 10;
+    // What is flushed is soon rewritten, once: compressed then, in large blocks, since beginning a block
+    // costs as much as compressing 16 KiB.
+    options.compression_per_level = {rocksdb::kNoCompression, rocksdb::kLZ4Compression};
     options.memtable_whole_key_filtering = false;
     options.memtable_prefix_bloom_size_ratio = 0;
   }
