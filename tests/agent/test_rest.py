@@ -433,9 +433,13 @@ def test_metrics_and_a_quick_end(tmp_path):
     assert 'holdfast_requests_total{operation="POST /v1/work/commit"} 1' in metrics and "holdfast_agent" in metrics
     # A worker that waits is sent home; the server does not wait for it.
     got = []
+    def connections():
+        lines = urllib.request.urlopen(text).read().decode().splitlines()
+        return float(next(line for line in lines if line.startswith("holdfast_connections ")).split()[1])
+    before = connections()
     waiting = threading.Thread(target=lambda: got.append(claim(worker, "guide", wait_ms=60_000)))
     waiting.start()
-    eventually(lambda: 'operation="POST /v1/work/claim"' in urllib.request.urlopen(text).read().decode())
+    eventually(lambda: connections() > before)
     surface.server.process.terminate()
     waiting.join(timeout=20)
     assert got == [[]]

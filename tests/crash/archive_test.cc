@@ -294,36 +294,6 @@ TEST_F(ArchiveTest, DB_B_03_PowerCutsOfTheStore) {
   }
 }
 
-// A backup that was answered, and not made when the archive got its last word, is made by the restored store.
-TEST_F(ArchiveTest, DB_B_03_ABackupThatWasBeingMadeIsMadeAfterTheRestore) {
-  auto disk = std::make_shared<storage::FaultFileSystem>(1);
-  engine::EngineOptions options = OptionsFor("data", "archive");
-  options.file_system = disk;
-  options.archive_file_system = rocksdb::FileSystem::Default();
-  auto opened = engine::Engine::Open(options);
-  ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
-  engine_ = *std::move(opened);
-  CreateTable("table");
-  for (int i = 0; i < 10; ++i) Put("table", std::to_string(i), 300'000);
-  ASSERT_TRUE(engine_->archiver()->Ship());
-  disk->LimitSpace(1 << 20);
-  auto created = ops::Run(engine_.get(), CreateBackupRequest{"table", "kept"});
-  ASSERT_TRUE(created.has_value()) << created.error().ToString();
-  engine_->backups().thread().WaitIdle();
-  disk->LimitSpace(UINT64_MAX);
-  ASSERT_TRUE(engine_->archiver()->Ship());
-  engine_.reset();
-
-  ASSERT_TRUE(Restore("restored").has_value());
-  auto restored = TryOpen("restored");
-  ASSERT_TRUE(restored.has_value()) << restored.error().ToString();
-  (*restored)->backups().thread().WaitIdle();
-  auto described = ops::Run(restored->get(), DescribeBackupRequest{created->backup_details.backup_arn});
-  ASSERT_TRUE(described.has_value()) << described.error().ToString();
-  EXPECT_EQ(described->backup_description.backup_details.backup_status, BackupStatus::kAvailable);
-  EXPECT_EQ(described->backup_description.source_table_details.item_count, 10);
-}
-
 TEST_F(ArchiveTest, DB_B_03_AnUnreachableArchiveStopsNobody) {
   auto mount = std::make_shared<storage::FaultFileSystem>(1);
   engine::EngineOptions options = OptionsFor("data", "mount/archive");

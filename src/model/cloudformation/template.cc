@@ -749,12 +749,32 @@ std::string JoinSurrogates(std::string_view json) {
   return joined;
 }
 
+// The line on which a second document begins, from 0. Not by YAML::LoadAll, which does not end with every
+// text.
+std::optional<int> SecondDocument(std::string_view text) {
+  bool began = false;
+  for (int line = 0; !text.empty(); ++line) {
+    std::string_view row = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), row.size() + 1));
+    bool marks = row.starts_with("---") && (row.size() == 3 || row.find_first_of(" \t\r") == 3);
+    if (marks && began) return line;
+    bool empty = row.find_first_not_of(" \t\r") == std::string_view::npos || row[0] == '#' || row[0] == '%';
+    began = began || marks || !empty;
+  }
+  return std::nullopt;
+}
+
 YAML::Node Parse(std::string_view text) {
   size_t begin = text.find_first_not_of(" \t\r\n");
   bool json = begin != std::string_view::npos && text[begin] == '{';
-  std::vector<YAML::Node> documents = YAML::LoadAll(json ? JoinSurrogates(text) : std::string(text));
-  if (documents.size() > 1) throw YAML::Exception(documents[1].Mark(), "a template is one document");
-  return documents.empty() ? YAML::Node() : documents[0];
+  YAML::Node document = YAML::Load(json ? JoinSurrogates(text) : std::string(text));
+  std::optional<int> second = SecondDocument(text);
+  if (second) {
+    YAML::Mark mark;
+    mark.line = *second;
+    throw YAML::Exception(mark, "a template is one document");
+  }
+  return document;
 }
 
 }  // namespace
