@@ -157,6 +157,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     rocksdb.cache_bytes = options.options.cache_bytes;
     if (!archive.empty()) rocksdb.followed_by_clock = engine->clock_;
     if (options.write_buffer_bytes != 0) rocksdb.write_buffer_bytes = options.write_buffer_bytes;
+    if (options.table_bytes != 0) rocksdb.table_bytes = options.table_bytes;
     // Whoever is answered before the sync is promised at least that a crash of the process takes nothing.
     rocksdb.buffer_log = options.options.durability != Durability::kInterval;
     HF_TRY(engine->kv_, storage::OpenRocksDbKv(rocksdb, *engine->log_));

@@ -60,6 +60,7 @@ struct EngineOptions {
   std::shared_ptr<rocksdb::FileSystem> archive_file_system;
   // Of the storage; 0: its own choice.
   size_t write_buffer_bytes = 0;
+  size_t table_bytes = 0;  // likewise
   // Of vector indexes: how large a partition gets before it has a graph, and the changes between two
   // snapshots; 0: their own choice.
   size_t vector_graph_min = 0;

@@ -52,6 +52,8 @@ class Batch {
   virtual ~Batch() = default;
   virtual void Put(Space space, ByteView key, ByteView value) = 0;
   virtual void Delete(Space space, ByteView key) = 0;
+  // Of items and index entries only what nobody will read again, or write: those of a table or index that is
+  // gone. Whether such a read finds anything is left open. None of the catalog's.
   virtual void DeleteRange(Space space, const Range& range) = 0;
   virtual void Clear() = 0;
   virtual bool empty() const = 0;

@@ -21,6 +21,8 @@ constexpr size_t kZeros = 256 << 10;
 // A write this large is paid for by its own bytes: it is appended.
 constexpr size_t kBulk = 64 << 10;
 
+constexpr std::string_view kManifest = "MANIFEST-";
+
 bool IsLog(const std::string& path) {
   return path.ends_with(".log");
 }
@@ -130,6 +132,18 @@ IOStatus LogFileSystem::RenameFile(const std::string& from, const std::string& t
   return refused.ok() ? target()->RenameFile(from, to, options, debug) : refused;
 }
 
+IOStatus LogFileSystem::DeleteFile(const std::string& path, const IOOptions& options, IODebugContext* debug) {
+  size_t name = path.rfind('/') + 1;
+  if (path.compare(name, kManifest.size(), kManifest) == 0) {
+    std::string current;
+    if (rocksdb::Status status =
+            rocksdb::ReadFileToString(target(), path.substr(0, name) + "CURRENT", &current);
+        status.ok() && current == path.substr(name) + "\n")
+      return IOStatus::Busy("CURRENT names this manifest: " + path);
+  }
+  return target()->DeleteFile(path, options, debug);
+}
+
 rocksdb::WalFilter::WalProcessingOption SequenceGuard::LogRecordFound(unsigned long long,
                                                                       const std::string& log_file_name,
                                                                       const rocksdb::WriteBatch& batch,
@@ -137,7 +151,11 @@ rocksdb::WalFilter::WalProcessingOption SequenceGuard::LogRecordFound(unsigned l
   uint64_t sequence = 0;  // a batch begins with its sequence number, little-endian
   std::memcpy(&sequence, batch.Data().data(), sizeof sequence);
   if (next_sequence_ == 0 && BeginsIntact(log_file_name)) next_sequence_ = sequence;
-  if (sequence != next_sequence_) return WalProcessingOption::kIgnoreCurrentRecord;
+  if (sequence != next_sequence_) {
+    if (gaps_ == Gaps::kRefuse)
+      file_system_->Refuse(IOStatus::Corruption("records are missing before " + log_file_name));
+    return WalProcessingOption::kIgnoreCurrentRecord;
+  }
   next_sequence_ += batch.Count();
   return WalProcessingOption::kContinueProcessing;
 }

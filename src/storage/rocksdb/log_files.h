@@ -40,6 +40,12 @@ class LogFileSystem final : public rocksdb::FileSystemWrapper {
                                     rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to,
                                const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
+  // Refuses to delete the manifest that CURRENT names (docs/rocksdb.md, 4).
+  rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+
+  // Nothing may be changed from now on. Keeps the first reason.
+  void Refuse(const rocksdb::IOStatus& reason) { Note(reason); }
 
  private:
   class LogFile;
@@ -58,8 +64,12 @@ class LogFileSystem final : public rocksdb::FileSystemWrapper {
 // off): a recovery may leave a gap between the numbers before it and after it.
 class SequenceGuard final : public rocksdb::WalFilter {
  public:
-  explicit SequenceGuard(std::shared_ptr<rocksdb::FileSystem> file_system)
-      : file_system_(std::move(file_system)) {}
+  // What a record that does not follow its predecessor means: the end of what a power cut left, or, where a
+  // log is known to be missing, damage. From damage on the file system refuses every change.
+  enum class Gaps { kEndRecovery, kRefuse };
+
+  explicit SequenceGuard(std::shared_ptr<LogFileSystem> file_system, Gaps gaps = Gaps::kEndRecovery)
+      : file_system_(std::move(file_system)), gaps_(gaps) {}
 
   const char* Name() const override { return "holdfast.SequenceGuard"; }
   WalProcessingOption LogRecordFound(unsigned long long log_number, const std::string& log_file_name,
@@ -74,7 +84,8 @@ class SequenceGuard final : public rocksdb::WalFilter {
   // trusted.
   bool BeginsIntact(const std::string& log_file_name) const;
 
-  const std::shared_ptr<rocksdb::FileSystem> file_system_;
+  const std::shared_ptr<LogFileSystem> file_system_;
+  const Gaps gaps_;
   uint64_t next_sequence_ = 0;  // 0: no record has been seen yet
 };
 

@@ -1,18 +1,17 @@
 #include "storage/rocksdb/rocksdb_kv.h"
 
-#include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
-#include <rocksdb/filter_policy.h>
-#include <rocksdb/table.h>
 #include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/version.h>
 
 #include <array>
 #include <atomic>
 #include <cstdarg>
+#include <cstdlib>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "base/check.h"
@@ -20,6 +19,8 @@
 #include "storage/rocksdb/log_files.h"
 #include "storage/rocksdb/log_follower.h"
 #include "storage/rocksdb/rocksdb_files.h"
+#include "storage/rocksdb/rocksdb_options.h"
+#include "storage/rocksdb/stall_watch.h"
 #include "storage/rocksdb/status.h"
 
 namespace holdfast::storage {
@@ -89,22 +90,22 @@ class RocksBatch final : public Batch {
   const Handles& handles_;
 };
 
-rocksdb::ReadOptions MakeReadOptions(const Snapshot* snapshot, Wait wait) {
-  rocksdb::ReadOptions options;
+rocksdb::ReadOptions MakeReadOptions(Space space, const Snapshot* snapshot, Wait wait) {
+  rocksdb::ReadOptions options = MakeReadOptions(space, wait);
   if (snapshot != nullptr) options.snapshot = static_cast<const RocksSnapshot*>(snapshot)->get();
-  if (wait == Wait::kNever) options.read_tier = rocksdb::kBlockCacheTier;
   return options;
 }
 
 class RocksIterator final : public Iterator {
  public:
-  RocksIterator(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* handle, Range range, const Snapshot* snapshot,
-                Wait wait)
+  RocksIterator(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* handle, Range range,
+                rocksdb::ReadOptions options)
       : range_(std::move(range)), lower_(range_.lower), upper_(range_.upper) {
-    rocksdb::ReadOptions options = MakeReadOptions(snapshot, wait);
     if (!range_.lower.empty()) options.iterate_lower_bound = &lower_;
     if (!range_.upper.empty()) options.iterate_upper_bound = &upper_;
-    iterator_.reset(db->NewIterator(options, handle));
+    bool may_end_early = options.read_tier == rocksdb::kBlockCacheTier && !options.ignore_range_deletions;
+    iterator_.reset(may_end_early ? rocksdb::NewErrorIterator(rocksdb::Status::Incomplete())  // see there
+                                  : db->NewIterator(options, handle));
   }
   bool Valid() const override { return iterator_->Valid(); }
   void SeekToFirst() override { iterator_->SeekToFirst(); }
@@ -173,7 +174,7 @@ class BatchesBefore final : public rocksdb::WriteBatch::Handler {
 class RocksDbKv final : public Kv {
  public:
   RocksDbKv(const std::shared_ptr<LogFileSystem>& file_system, const RocksDbOptions& options,
-            std::unique_ptr<rocksdb::Env> env, std::unique_ptr<SequenceGuard> guard,
+            const base::Log& log, std::unique_ptr<rocksdb::Env> env, std::unique_ptr<SequenceGuard> guard,
             std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> handles,
             std::shared_ptr<rocksdb::Cache> cache, LogLife life)
       : vault_(options.vault),
@@ -191,9 +192,11 @@ class RocksDbKv final : public Kv {
     HF_ASSERT(handles.size() == handles_.size() + 1);
     std::copy(handles.begin() + 1, handles.end(), handles_.begin());
     default_handle_ = handles[0];
+    stall_watch_ = std::make_unique<StallWatch>(db_.get(), std::move(handles), log);
   }
 
   ~RocksDbKv() override {
+    stall_watch_.reset();
     for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
     db_->DestroyColumnFamilyHandle(default_handle_);
     db_->Close().PermitUncheckedError();  // whatever was acknowledged has been synced long ago
@@ -229,15 +232,20 @@ class RocksDbKv final : public Kv {
   Result<bool> Get(Space space, ByteView key, const Snapshot* snapshot, Wait wait,
                    std::string* value) override {
     rocksdb::PinnableSlice pinned(value);
-    rocksdb::Status status = db_->Get(MakeReadOptions(snapshot, wait), handle(space), ToSlice(key), &pinned);
+    rocksdb::Status status =
+        db_->Get(MakeReadOptions(space, snapshot, wait), handle(space), ToSlice(key), &pinned);
     if (status.IsNotFound()) return false;
     if (!status.ok()) return ToError(status);
+    // A table that is not open answers so, for absent keys too (docs/rocksdb.md, 1).
+    if (wait == Wait::kNever && pinned.empty())
+      return Error(ErrorCode::kWouldBlock, "the key's table may not be open");
     if (pinned.IsPinned()) value->assign(pinned.data(), pinned.size());
     return true;
   }
 
   std::unique_ptr<Iterator> Iterate(Space space, Range range, const Snapshot* snapshot, Wait wait) override {
-    return std::make_unique<RocksIterator>(db_.get(), handle(space), std::move(range), snapshot, wait);
+    return std::make_unique<RocksIterator>(db_.get(), handle(space), std::move(range),
+                                           MakeReadOptions(space, snapshot, wait));
   }
 
   uint64_t ApproximateSize(Space space, const Range& range) override {
@@ -273,6 +281,9 @@ class RocksDbKv final : public Kv {
     HF_CHECK_OK(ToStatus(rocksdb::Checkpoint::Create(db_.get(), &checkpoint)));
     std::unique_ptr<rocksdb::Checkpoint> owned(checkpoint);
     HF_CHECK_OK(ToStatus(owned->CreateCheckpoint(directory)));
+    // A log that was closed meanwhile is in the checkpoint by a hard link, and perhaps unsynced
+    // (docs/rocksdb.md, 6).
+    HF_CHECK_OK(Sync());
     return vault_ == nullptr ? Ok{} : vault_->MarkCopy(directory);
   }
 
@@ -281,7 +292,7 @@ class RocksDbKv final : public Kv {
   }
 
   Status RollLog() override {
-    // RocksDB leaves a log with the write buffers that are in it, and none is unless something was written.
+    // RocksDB begins a new log when it flushes a write buffer, so there has to be something to flush.
     HF_CHECK_OK(WriteNothing());
     std::vector<rocksdb::ColumnFamilyHandle*> all(handles_.begin(), handles_.end());
     all.push_back(default_handle_);
@@ -289,7 +300,11 @@ class RocksDbKv final : public Kv {
     // Logs from before the start that nobody needs go when RocksDB looks at all files, which this makes it
     // do.
     HF_CHECK_OK(ToStatus(db_->DisableFileDeletions()));
+#if ROCKSDB_MAJOR < 9
     HF_CHECK_OK(ToStatus(db_->EnableFileDeletions(/*force=*/false)));
+#else
+    HF_CHECK_OK(ToStatus(db_->EnableFileDeletions()));
+#endif
     if (followed_by_clock_ == nullptr) return Ok{};
     // A follower leaves the old log for what stands in the new one.
     HF_CHECK_OK(WriteNothing());
@@ -301,7 +316,9 @@ class RocksDbKv final : public Kv {
     return db_->GetDbIdentity(identity).ok() ? identity : std::string();
   }
 
-  uint64_t synced_sequence() const override { return synced_.load(std::memory_order_acquire); }
+  uint64_t synced_sequence() const override {
+    return synced_.load(std::memory_order_acquire);
+  }
 
   Result<std::unique_ptr<LogFollower>> Follow(uint64_t after) override {
     if (followed_by_clock_ == nullptr)
@@ -328,13 +345,15 @@ class RocksDbKv final : public Kv {
   }
 
  private:
-  rocksdb::ColumnFamilyHandle* handle(Space space) const { return handles_[static_cast<size_t>(space)]; }
+  rocksdb::ColumnFamilyHandle* handle(Space space) const {
+    return handles_[static_cast<size_t>(space)];
+  }
   uint64_t Property(rocksdb::ColumnFamilyHandle* handle, const std::string& name) const {
     uint64_t value = 0;
     return db_->GetIntProperty(handle, name, &value) ? value : 0;
   }
 
-  // To the space that is nobody's.
+  // A write to the column family that stays empty.
   Status WriteNothing() {
     rocksdb::WriteBatch batch;
     HF_CHECK_OK(ToStatus(batch.Delete(default_handle_, "roll")));
@@ -366,11 +385,12 @@ class RocksDbKv final : public Kv {
   const std::shared_ptr<rocksdb::Cache> cache_;
   Handles handles_{};
   rocksdb::ColumnFamilyHandle* default_handle_ = nullptr;
+  std::unique_ptr<StallWatch> stall_watch_;
   std::atomic<uint64_t> synced_;
   std::atomic<int64_t> newest_stamp_{0};
 };
 
-// What nobody will follow any more.
+// Deletes the logs that no follower needs.
 void DeleteOldLogs(rocksdb::FileSystem* file_system, const std::string& directory) {
   std::vector<std::string> names;
   if (!file_system->GetChildren(OldLogDirectory(directory), {}, &names, nullptr).ok()) return;
@@ -390,106 +410,105 @@ Result<LogLife> LifeOf(rocksdb::DB* db, const SequenceGuard& guard) {
   return life;
 }
 
-rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions& asked,
-                                              const std::shared_ptr<rocksdb::Cache>& cache) {
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = cache;
-  table.block_size = 8 << 10;
-  table.format_version = 5;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
-  // Filters and indexes live in the cache, so that the cache size bounds the memory of a large store.
-  table.cache_index_and_filter_blocks = true;
-  table.cache_index_and_filter_blocks_with_high_priority = true;
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
-
-  rocksdb::ColumnFamilyOptions options;
-  bool bulky = space == Space::kItems || space == Space::kIndexes || space == Space::kChanges;
-  options.write_buffer_size = bulky ? asked.write_buffer_bytes : asked.write_buffer_bytes / 8;
-  options.max_write_buffer_number = 4;
-  options.arena_block_size = bulky ? 256 << 10 : 32 << 10;
-  options.level_compaction_dynamic_level_bytes = true;
-  options.target_file_size_base = 32 << 20;
-  options.max_bytes_for_level_base = 128 << 20;
-  options.compression = rocksdb::kLZ4Compression;
-  // A lookup of a key that is not in the write buffer, the usual case, skips its skip list.
-  options.memtable_whole_key_filtering = true;
-  options.memtable_prefix_bloom_size_ratio = 0.02;
-  if (space == Space::kChanges) {
-    // Records are written once and read in ranges: nobody looks for one, so filters and hashes cost and serve
-    // nobody.
-    table.filter_policy.reset();
-    table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinarySearch;
-    table.block_size = 64 << 10;
-    // What is flushed is soon rewritten, once: compressed then, in large blocks, since beginning a block
-    // costs as much as compressing 16 KiB.
-    options.compression_per_level = {rocksdb::kNoCompression, rocksdb::kLZ4Compression};
-    options.memtable_whole_key_filtering = false;
-    options.memtable_prefix_bloom_size_ratio = 0;
-  }
-  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  return options;
+// Which log RocksDB misses, when it refuses to open the store for that.
+std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
+  constexpr std::string_view kMissing = "Missing WAL with log number: ";
+  std::string text = status.ToString();
+  size_t at = text.find(kMissing);
+  if (!status.IsCorruption() || at == std::string::npos) return std::nullopt;
+  return std::strtoull(text.c_str() + at + kMissing.size(), nullptr, 10);
 }
+
+// One opening of the database, which may take two tries.
+class Opening {
+ public:
+  Opening(const RocksDbOptions& options, const base::Log& log)
+      : options_(options), log_(log), cache_(rocksdb::NewLRUCache(options.cache_bytes)) {
+    std::shared_ptr<rocksdb::FileSystem> beneath =
+        options.vault != nullptr ? options.vault->file_system() : options.file_system;
+    file_system_ =
+        std::make_shared<LogFileSystem>(beneath != nullptr ? beneath : rocksdb::FileSystem::Default());
+    env_ = rocksdb::NewCompositeEnv(file_system_);
+    spaces_.emplace_back(rocksdb::kDefaultColumnFamilyName, MakeUnusedSpaceOptions());
+    for (int i = 0; i < kSpaces; ++i) {
+      auto space = static_cast<Space>(i);
+      spaces_.emplace_back(std::string(SpaceName(space)), MakeSpaceOptions(space, options, cache_));
+    }
+  }
+
+  Result<std::unique_ptr<Kv>> Run() {
+    rocksdb::DBOptions db_options = MakeDbOptions(options_);
+    rocksdb::Status status = Open(&db_options, SequenceGuard::Gaps::kEndRecovery);
+    if (std::optional<uint64_t> missing = MissingLog(status); missing && *missing < FirstNeededLog()) {
+      // The manifest names a log that nothing needs any more (docs/rocksdb.md, 3).
+      HF_LOG(log_, kWarning,
+             "the manifest names a log that is gone and that nothing needs; opening without it",
+             {"log", *missing});
+      db_options.track_and_verify_wals_in_manifest = false;
+      status = Open(&db_options, SequenceGuard::Gaps::kRefuse);
+    }
+    if (!status.ok()) return ToError(status);
+    Result<LogLife> life = LogLife{.first_sequence = db_->GetLatestSequenceNumber() + 1};
+    if (options_.followed_by_clock != nullptr)
+      life = LifeOf(db_.get(), *guard_);
+    else
+      DeleteOldLogs(file_system_.get(), options_.directory);
+    if (!life) {
+      for (rocksdb::ColumnFamilyHandle* handle : handles_) db_->DestroyColumnFamilyHandle(handle);
+      return life.error();
+    }
+    return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(file_system_, options_, log_, std::move(env_),
+                                                           std::move(guard_), std::move(db_),
+                                                           std::move(handles_), std::move(cache_), *life));
+  }
+
+ private:
+  // The first log that holds anything no table has yet; 0 when that cannot be told. Asks a secondary
+  // instance, the one kind that neither writes nor verifies the logs.
+  uint64_t FirstNeededLog() {
+    rocksdb::DBOptions db_options = MakeDbOptions(options_);
+    db_options.info_log = std::make_shared<LogBridge>(log_);
+    db_options.env = env_.get();
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    if (!rocksdb::DB::OpenAsSecondary(db_options, options_.directory, options_.directory, spaces_, &handles,
+                                      &opened)
+             .ok())
+      return 0;
+    std::unique_ptr<rocksdb::DB> db(opened);
+    uint64_t first = 0;
+    if (!db->GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &first)) first = 0;
+    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+    return first;
+  }
+
+  rocksdb::Status Open(rocksdb::DBOptions* db_options, SequenceGuard::Gaps gaps) {
+    guard_ = std::make_unique<SequenceGuard>(file_system_, gaps);
+    db_options->info_log = std::make_shared<LogBridge>(log_);
+    db_options->env = env_.get();
+    db_options->wal_filter = guard_.get();
+    handles_.clear();
+    rocksdb::DB* db = nullptr;
+    rocksdb::Status status = rocksdb::DB::Open(*db_options, options_.directory, spaces_, &handles_, &db);
+    db_.reset(db);
+    return status;
+  }
+
+  const RocksDbOptions& options_;
+  const base::Log& log_;
+  std::shared_ptr<rocksdb::Cache> cache_;
+  std::shared_ptr<LogFileSystem> file_system_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::vector<rocksdb::ColumnFamilyDescriptor> spaces_;
+  std::unique_ptr<SequenceGuard> guard_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+  std::unique_ptr<rocksdb::DB> db_;
+};
 
 }  // namespace
 
 Result<std::unique_ptr<Kv>> OpenRocksDbKv(const RocksDbOptions& options, const base::Log& log) {
-  rocksdb::DBOptions db_options;
-  db_options.create_if_missing = !options.must_exist;
-  db_options.create_missing_column_families = true;
-  db_options.info_log = std::make_shared<LogBridge>(log);
-  db_options.manual_wal_flush = options.buffer_log;
-  db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  db_options.track_and_verify_wals_in_manifest = true;
-  // A short log keeps the restart after a crash short.
-  db_options.max_total_wal_size = 32 << 20;
-  // Not avoid_flush_during_recovery: what was replayed goes to synced files before anybody reads it, and the
-  // guard needs logs of one life.
-  db_options.skip_stats_update_on_db_open = true;
-  db_options.skip_checking_sst_file_sizes_on_db_open = true;
-  db_options.max_background_jobs = 2;
-  db_options.bytes_per_sync = 1 << 20;
-  db_options.max_open_files = 1000;
-  // Old logs go to a place of their own, where the follower's Release() decides.
-  if (options.followed_by_clock != nullptr) db_options.WAL_ttl_seconds = uint64_t{10} * 365 * 24 * 3600;
-
-  std::shared_ptr<rocksdb::FileSystem> beneath =
-      options.vault != nullptr ? options.vault->file_system() : options.file_system;
-  auto file_system =
-      std::make_shared<LogFileSystem>(beneath != nullptr ? beneath : rocksdb::FileSystem::Default());
-  std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(file_system);
-  db_options.env = env.get();
-  auto guard = std::make_unique<SequenceGuard>(file_system);
-  db_options.wal_filter = guard.get();
-
-  std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.cache_bytes);
-  std::vector<rocksdb::ColumnFamilyDescriptor> spaces;
-  rocksdb::ColumnFamilyOptions unused;
-  unused.write_buffer_size = 64 << 10;
-  unused.arena_block_size = 4 << 10;
-  spaces.emplace_back(rocksdb::kDefaultColumnFamilyName, unused);  // RocksDB insists on one; it stays empty
-  for (int i = 0; i < kSpaces; ++i) {
-    auto space = static_cast<Space>(i);
-    spaces.emplace_back(std::string(SpaceName(space)), MakeSpaceOptions(space, options, cache));
-  }
-
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::DB* db = nullptr;
-  rocksdb::Status status = rocksdb::DB::Open(db_options, options.directory, spaces, &handles, &db);
-  if (!status.ok()) return ToError(status);
-  std::unique_ptr<rocksdb::DB> owned(db);
-  Result<LogLife> life = LogLife{.first_sequence = db->GetLatestSequenceNumber() + 1};
-  if (options.followed_by_clock != nullptr)
-    life = LifeOf(db, *guard);
-  else
-    DeleteOldLogs(file_system.get(), options.directory);
-  if (!life) {
-    for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
-    return life.error();
-  }
-  return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(file_system, options, std::move(env),
-                                                         std::move(guard), std::move(owned),
-                                                         std::move(handles), std::move(cache), *life));
+  return Opening(options, log).Run();
 }
 
 }  // namespace holdfast::storage

@@ -27,6 +27,9 @@ struct RocksDbOptions {
   size_t cache_bytes = 128 << 20;
   // Of each of the large spaces; the small ones take an eighth.
   size_t write_buffer_bytes = 16 << 20;
+  // Where tables are cut, and when a new manifest is begun.
+  size_t table_bytes = 32 << 20;
+  size_t manifest_bytes = 16 << 20;
   // Hold the log in the process until Sync(). Off: each Write() hands it to the operating system, where it
   // outlives the process.
   bool buffer_log = true;

@@ -1,0 +1,27 @@
+// How RocksDB is set up for this store. docs/rocksdb.md lists the faults of the packaged version that these
+// settings avoid; rocksdb_kv_test.cc holds them to it.
+#pragma once
+
+#include <rocksdb/cache.h>
+#include <rocksdb/options.h>
+#include <rocksdb/version.h>
+#if ROCKSDB_MAJOR >= 8
+#include <rocksdb/advanced_cache.h>  // where the class went
+#endif
+
+#include <memory>
+
+#include "storage/rocksdb/rocksdb_kv.h"
+
+namespace holdfast::storage {
+
+// Without `env`, `info_log` and `wal_filter`, which belong to one opening.
+rocksdb::DBOptions MakeDbOptions(const RocksDbOptions& options);
+rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions& options,
+                                              const std::shared_ptr<rocksdb::Cache>& cache);
+// Of the column family that RocksDB insists on and that stays empty.
+rocksdb::ColumnFamilyOptions MakeUnusedSpaceOptions();
+
+rocksdb::ReadOptions MakeReadOptions(Space space, Wait wait);
+
+}  // namespace holdfast::storage
