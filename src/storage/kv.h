@@ -121,7 +121,8 @@ class Kv {
   virtual std::unique_ptr<Batch> NewBatch() = 0;
 
   // Applies `batch` atomically. Readers without a snapshot see it when this returns; only Sync() makes it
-  // durable.
+  // durable. kReadOnly once the log cannot be written: the write that met this may be seen until the store is
+  // opened anew, and is then gone.
   virtual Status Write(Batch* batch, Wait wait) = 0;
   // Makes every write that returned before this call durable. After a failure nothing is known about the log:
   // the caller must stop writing.

@@ -36,6 +36,8 @@ class BrokenDisk : public testing::Test {
     engine::EngineOptions options;
     options.options.directory = directory_;
     options.file_system = disk_;
+    options.options.durability = durability_;
+    options.options.sync_interval_millis = 3'600'000;  // for kInterval: no sync tells of what happened
     options.write_buffer_bytes = 256 << 10;
     auto opened = engine::Engine::Open(options);
     ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
@@ -62,6 +64,7 @@ class BrokenDisk : public testing::Test {
   }
 
   std::string directory_;
+  Durability durability_ = Durability::kSync;
   std::shared_ptr<storage::FaultFileSystem> disk_ = std::make_shared<storage::FaultFileSystem>(1);
   std::unique_ptr<engine::Engine> engine_;
 };
@@ -96,6 +99,41 @@ TEST_F(BrokenDisk, FullDiskLosesNothingAndRecoversWithSpace) {
   auto report = engine::VerifyStore(engine_.get());
   ASSERT_TRUE(report.has_value());
   EXPECT_TRUE(report->faults.empty());
+}
+
+// Whoever is answered before the sync is promised that a crash of the process takes nothing. The log
+// swallowed the failure and writes were acknowledged for up to a second that were nowhere but in memory.
+TEST_F(BrokenDisk, AFullDiskRefusesWritesAtOnceWhereSyncsAreRare) {
+  durability_ = Durability::kInterval;
+  Open();
+  disk_->LimitSpace(1 << 20);
+  int acknowledged = PutUntilRefused(10000);
+  ASSERT_GT(acknowledged, 0);
+  ASSERT_LT(acknowledged, 1000) << "more was acknowledged than the disk holds";
+  auto refused = Put(acknowledged + 1);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), ErrorCode::kReadOnly);
+  disk_->LimitSpace(UINT64_MAX);
+  EXPECT_FALSE(Put(acknowledged + 1).has_value()) << "a hole in the log would end the next recovery";
+  Open();
+  ExpectItems(acknowledged);
+  EXPECT_FALSE(Has(acknowledged + 1));
+  EXPECT_TRUE(Put(acknowledged).has_value());
+}
+
+// Without syncs the log is written a buffer at a time; the failure ends the writes all the same.
+TEST_F(BrokenDisk, AFullDiskEndsWritesWhereThereAreNoSyncs) {
+  durability_ = Durability::kNone;
+  Open();
+  disk_->LimitSpace(1 << 20);
+  int accepted = 0;
+  auto is_read_only = [](const Result<PutItemResponse>& put) {
+    return !put && put.error().code() == ErrorCode::kReadOnly;
+  };
+  while (accepted < 10000 && !is_read_only(Put(accepted))) ++accepted;
+  EXPECT_LT(accepted, 1000);
+  disk_->LimitSpace(UINT64_MAX);
+  EXPECT_TRUE(is_read_only(Put(accepted)));
 }
 
 }  // namespace

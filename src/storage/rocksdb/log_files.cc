@@ -99,13 +99,16 @@ class LogFileSystem::OtherFile final : public rocksdb::FSWritableFileOwnerWrappe
 };
 
 IOStatus LogFileSystem::log_error() const {
+  if (!log_failed_.load(std::memory_order_acquire)) return IOStatus::OK();
   base::MutexLock lock(&mu_);
   return log_error_;
 }
 
 IOStatus LogFileSystem::Note(const IOStatus& status) {
+  if (status.ok()) return IOStatus::OK();
   base::MutexLock lock(&mu_);
   if (log_error_.ok()) log_error_ = status;
+  log_failed_.store(true, std::memory_order_release);
   return IOStatus::OK();
 }
 

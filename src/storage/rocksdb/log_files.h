@@ -18,6 +18,7 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/wal_filter.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -32,7 +33,8 @@ class LogFileSystem final : public rocksdb::FileSystemWrapper {
 
   const char* Name() const override { return "holdfast.LogFileSystem"; }
 
-  // The first failure to write or sync a log; stays until the store is opened anew.
+  // The first failure to write or sync a log; stays until the store is opened anew. Costs one load while
+  // there is none.
   rocksdb::IOStatus log_error() const;
 
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -55,6 +57,7 @@ class LogFileSystem final : public rocksdb::FileSystemWrapper {
   rocksdb::IOStatus Note(const rocksdb::IOStatus& status);
 
   mutable base::Mutex mu_;
+  std::atomic<bool> log_failed_ = false;
   rocksdb::IOStatus log_error_ HF_GUARDED_BY(mu_);
 };
 

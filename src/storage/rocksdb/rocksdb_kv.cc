@@ -211,8 +211,10 @@ class RocksDbKv final : public Kv {
     rocksdb::WriteOptions options;
     options.no_slowdown = wait == Wait::kNever;
     rocksdb::WriteBatch& changes = static_cast<RocksBatch*>(batch)->batch;
+    HF_CHECK_OK(CheckLog());
     if (followed_by_clock_ != nullptr) HF_CHECK_OK(Stamp(&changes));
-    return ToStatus(db_->Write(options, &changes));
+    HF_CHECK_OK(ToStatus(db_->Write(options, &changes)));
+    return CheckLog();  // this write's place in it, where it is not held in the process
   }
 
   Status Sync() override {
@@ -351,6 +353,17 @@ class RocksDbKv final : public Kv {
   uint64_t Property(rocksdb::ColumnFamilyHandle* handle, const std::string& name) const {
     uint64_t value = 0;
     return db_->GetIntProperty(handle, name, &value) ? value : 0;
+  }
+
+  // RocksDB is not told of a failure of the log (log_files.h), and would go on taking writes.
+  Status CheckLog() const {
+    rocksdb::IOStatus failed = file_system_->log_error();
+    if (failed.ok()) return Ok{};
+    return Error(
+        ErrorCode::kReadOnly,
+        "the store is read-only: its log could not be written, so nothing written since can be promised; "
+        "restart it once the disk is sound (" +
+            failed.ToString() + ")");
   }
 
   // A write to the column family that stays empty.
