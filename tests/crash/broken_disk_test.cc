@@ -133,7 +133,7 @@ TEST_F(BrokenDisk, AFullDiskEndsWritesWhereThereAreNoSyncs) {
   while (accepted < 10000 && !is_read_only(Put(accepted))) ++accepted;
   EXPECT_LT(accepted, 1000);
   disk_->LimitSpace(UINT64_MAX);
-  EXPECT_TRUE(is_read_only(Put(accepted)));
+  EXPECT_TRUE(is_read_only(Put(accepted + 1)));
 }
 
 }  // namespace
