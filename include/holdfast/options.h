@@ -36,8 +36,8 @@ struct Options {
   int64_t sync_interval_millis = 1000;  // for kInterval
 
   // Memory for blocks of data read from disk, with their filters and indexes. A working set that fits is
-  // served without touching the disk; beyond it each read of a cold item costs one disk read. Leave it alone
-  // until holdfast_storage_cache_bytes in the metrics stands at this value and reads are slow.
+  // served without touching the disk; beyond it each read of a cold item costs one disk read. Fixed while the
+  // database is open: `holdfast serve` sizes its own by --memory, and adjusts it.
   size_t cache_bytes = 128 << 20;
 
   // Master keys (holdfast/master_keys.h, `holdfast init-key`), which an encrypted store cannot be opened

@@ -9,6 +9,7 @@
 #include "cli/serve_agents.h"
 #include "cli/serve_models.h"
 #include "cli/token_flags.h"
+#include "engine/memory_plan.h"
 #include "holdfast/options.h"
 #include "holdfast/result.h"
 #include "wire/dynamodb_protocol.h"
@@ -27,6 +28,8 @@ struct ServeConfig {
   Options store;
   wire::HttpServerOptions http;
   wire::ProtocolOptions protocol;
+  std::optional<uint64_t> memory_bytes;  // of all; unless told a quarter of the machine's
+  engine::MemoryPlan memory;             // made from it
   int worker_threads = 4;
   bool compact_at_start = false;
   bool insecure = false;

@@ -44,9 +44,12 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
       ->option_text("{sync,interval,none}=sync");  // the transformer's own text holds the enum's raw bytes
   serve->add_option("--sync-interval-ms", config->store.sync_interval_millis, "With --durability interval")
       ->capture_default_str();
-  serve->add_option("--cache-bytes", config->store.cache_bytes, "Memory for blocks read from disk")
+  serve
+      ->add_option("--memory", config->memory_bytes,
+                   "What the server may take: cache, write buffers, vectors, sessions, requests. 400M, 2G; "
+                   "unless told a quarter of the machine's")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
-      ->default_str("128MB");
+      ->type_name("SIZE");
   serve
       ->add_option(
           "--archive", config->store.archive_directory,

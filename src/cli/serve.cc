@@ -11,7 +11,9 @@
 #include "base/adjustable_clock.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "cli/demo.h"
+#include "cli/memory_keeper.h"
 #include "cli/policy.h"
 #include "cli/serve_agents.h"
 #include "cli/version.h"
@@ -130,6 +132,8 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
   }
   engine::EngineOptions options;
   options.options = config.store;
+  options.options.cache_bytes = config.memory.CacheFor({});
+  options.write_buffer_bytes = config.memory.write_buffer_bytes;
   options.clock = clock;
   options.log = &log;
   for (const ModelPtr& model : models) HF_CHECK_OK(model::AddGuards(model, &log, &options.guards));
@@ -304,6 +308,9 @@ Result<ServeConfig> Settled(ServeConfig config) {
   if (config.insecure) config.protocol.hosts.emplace_back("*");
   config.protocol.cors = config.protocol.cors || config.dev;
   config.protocol.body_bytes_max = config.http.body_bytes_max;
+  HF_TRY(config.memory,
+         engine::PlanMemory(config.memory_bytes.value_or(engine::DefaultMemory(base::MachineMemoryBytes()))));
+  config.http.buffered_bytes_max = config.memory.requests_bytes;
   return config;
 }
 
@@ -354,6 +361,7 @@ class Server {
     dev_.reset();  // lets go of its snapshots
     data_.guarded.reset();
     data_.store.reset();
+    memory_.reset();
     data_.engine.reset();
     HF_LOG(log_, kInfo, "stopped");
   }
@@ -365,6 +373,8 @@ class Server {
     HF_TRY(permissions_, LoadPermissions(config_, log_));
     HF_TRY(models_, LoadServedModels(config_.models, log_));
     HF_TRY(data_, OpenData(config_, models_, clock_, log_));
+    memory_ =
+        std::make_unique<MemoryKeeper>(config_.memory, engine() != nullptr ? &engine()->kv() : nullptr, log_);
     return Ok{};
   }
 
@@ -411,8 +421,8 @@ class Server {
     if (engine() == nullptr) config_.protocol.fronts = data_.store->name();
     config_.protocol.permissions = permissions_.get();
     config_.protocol.more_metrics = [this] {
-      return permissions_->Metrics() + (config_.agents.on ? runtime_->Metrics() : std::string()) +
-             alarms_->MetricsText();
+      return memory_->Metrics() + permissions_->Metrics() +
+             (config_.agents.on ? runtime_->Metrics() : std::string()) + alarms_->MetricsText();
     };
     pool_ = std::make_unique<wire::WorkerPool>(config_.worker_threads, /*queue_max=*/10'000);
     protocol_ = std::make_unique<wire::DynamoDbProtocol>(engine(), pool_.get(), &log_, config_.protocol);
@@ -450,6 +460,7 @@ class Server {
   std::unique_ptr<auth::Permissions> permissions_;
   std::vector<ModelPtr> models_;
   Data data_;
+  std::unique_ptr<MemoryKeeper> memory_;
   agent::RuntimeOptions runtime_options_;
   std::unique_ptr<AgentRuntime> runtime_;
   Surface surface_;

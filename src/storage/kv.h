@@ -113,6 +113,12 @@ struct Stats {
   uint64_t compaction_pending_bytes = 0;
 };
 
+// What a store holds in memory, cheap to ask.
+struct MemoryStats {
+  size_t cache_bytes = 0;
+  size_t write_buffer_bytes = 0;
+};
+
 class Kv {
  public:
   virtual ~Kv() = default;
@@ -139,6 +145,9 @@ class Kv {
   // Bytes stored in a range, to about ten per cent; for estimates that people see.
   virtual uint64_t ApproximateSize(Space space, const Range& range) = 0;
   virtual Stats stats() const = 0;
+  virtual MemoryStats memory() const { return {}; }
+  // What the cache of blocks read from disk may take from now on; it gives back at once what is more.
+  virtual void LimitCache([[maybe_unused]] size_t bytes) {}
   // A copy of the newest state that can be opened as a store, in a directory that does not exist yet.
   virtual Status Checkpoint(const std::string& directory) = 0;
   // Lets go of every log there is: what is in them goes to other files, and a new one is begun.

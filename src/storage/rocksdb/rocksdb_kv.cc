@@ -176,7 +176,7 @@ class RocksDbKv final : public Kv {
   RocksDbKv(const std::shared_ptr<LogFileSystem>& file_system, const RocksDbOptions& options,
             const base::Log& log, std::unique_ptr<rocksdb::Env> env, std::unique_ptr<SequenceGuard> guard,
             std::unique_ptr<rocksdb::DB> db, std::vector<rocksdb::ColumnFamilyHandle*> handles,
-            std::shared_ptr<rocksdb::Cache> cache, LogLife life)
+            SharedMemory memory, LogLife life)
       : vault_(options.vault),
         file_system_(file_system),
         directory_(options.directory),
@@ -187,7 +187,7 @@ class RocksDbKv final : public Kv {
         env_(std::move(env)),
         guard_(std::move(guard)),
         db_(std::move(db)),
-        cache_(std::move(cache)),
+        memory_(std::move(memory)),
         synced_(life.first_sequence - 1) {
     HF_ASSERT(handles.size() == handles_.size() + 1);
     std::copy(handles.begin() + 1, handles.end(), handles_.begin());
@@ -269,7 +269,7 @@ class RocksDbKv final : public Kv {
       stats.compaction_pending_bytes +=
           Property(handle, rocksdb::DB::Properties::kEstimatePendingCompactionBytes);
     }
-    stats.cache_bytes = cache_->GetUsage();
+    stats.cache_bytes = memory_.cache->GetUsage();
     rocksdb::VectorLogPtr logs;
     if (db_->GetSortedWalFiles(logs).ok()) {
       for (const auto& log : logs) stats.log_bytes += log->SizeFileBytes();
@@ -277,6 +277,12 @@ class RocksDbKv final : public Kv {
     stats.disk_bytes += stats.log_bytes;
     return stats;
   }
+
+  MemoryStats memory() const override {
+    return {.cache_bytes = memory_.cache->GetUsage(),
+            .write_buffer_bytes = memory_.write_buffers->memory_usage()};
+  }
+  void LimitCache(size_t bytes) override { memory_.cache->SetCapacity(bytes); }
 
   Status Checkpoint(const std::string& directory) override {
     rocksdb::Checkpoint* checkpoint = nullptr;
@@ -395,7 +401,7 @@ class RocksDbKv final : public Kv {
   const std::unique_ptr<rocksdb::Env> env_;     // outlives db_
   const std::unique_ptr<SequenceGuard> guard_;  // likewise
   const std::unique_ptr<rocksdb::DB> db_;
-  const std::shared_ptr<rocksdb::Cache> cache_;
+  const SharedMemory memory_;
   Handles handles_{};
   rocksdb::ColumnFamilyHandle* default_handle_ = nullptr;
   std::unique_ptr<StallWatch> stall_watch_;
@@ -436,7 +442,7 @@ std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
 class Opening {
  public:
   Opening(const RocksDbOptions& options, const base::Log& log)
-      : options_(options), log_(log), cache_(rocksdb::NewLRUCache(options.cache_bytes)) {
+      : options_(options), log_(log), memory_(options) {
     std::shared_ptr<rocksdb::FileSystem> beneath =
         options.vault != nullptr ? options.vault->file_system() : options.file_system;
     file_system_ =
@@ -445,7 +451,7 @@ class Opening {
     spaces_.emplace_back(rocksdb::kDefaultColumnFamilyName, MakeUnusedSpaceOptions());
     for (int i = 0; i < kSpaces; ++i) {
       auto space = static_cast<Space>(i);
-      spaces_.emplace_back(std::string(SpaceName(space)), MakeSpaceOptions(space, options, cache_));
+      spaces_.emplace_back(std::string(SpaceName(space)), MakeSpaceOptions(space, options, memory_.cache));
     }
   }
 
@@ -472,7 +478,7 @@ class Opening {
     }
     return std::unique_ptr<Kv>(std::make_unique<RocksDbKv>(file_system_, options_, log_, std::move(env_),
                                                            std::move(guard_), std::move(db_),
-                                                           std::move(handles_), std::move(cache_), *life));
+                                                           std::move(handles_), memory_, *life));
   }
 
  private:
@@ -500,6 +506,7 @@ class Opening {
     db_options->info_log = std::make_shared<LogBridge>(log_);
     db_options->env = env_.get();
     db_options->wal_filter = guard_.get();
+    db_options->write_buffer_manager = memory_.write_buffers;
     handles_.clear();
     rocksdb::DB* db = nullptr;
     rocksdb::Status status = rocksdb::DB::Open(*db_options, options_.directory, spaces_, &handles_, &db);
@@ -509,7 +516,7 @@ class Opening {
 
   const RocksDbOptions& options_;
   const base::Log& log_;
-  std::shared_ptr<rocksdb::Cache> cache_;
+  const SharedMemory memory_;
   std::shared_ptr<LogFileSystem> file_system_;
   std::unique_ptr<rocksdb::Env> env_;
   std::vector<rocksdb::ColumnFamilyDescriptor> spaces_;

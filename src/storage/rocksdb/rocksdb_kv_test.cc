@@ -141,6 +141,21 @@ TEST_F(RocksDbKvTest, AWalkThatMayNotWaitIsCompleteOrWouldBlock) {
   }
 }
 
+// A server's cache makes room for what grows beside it: at once, and without a restart.
+TEST_F(RocksDbKvTest, TheCacheKeepsToItsLimitWhenThatChanges) {
+  Load();
+  kv_->LimitCache(64 << 20);
+  ReadAll(0, kKeys);
+  ASSERT_GT(kv_->memory().cache_bytes, size_t{2} << 20);
+  kv_->LimitCache(1 << 20);
+  EXPECT_LT(kv_->memory().cache_bytes, size_t{3} << 19);
+  ReadAll(0, kKeys);
+  EXPECT_LT(kv_->memory().cache_bytes, size_t{3} << 19);
+  kv_->LimitCache(64 << 20);
+  ReadAll(0, kKeys);
+  EXPECT_GT(kv_->memory().cache_bytes, size_t{2} << 20);
+}
+
 // A table that cannot be read at its first block must end a compaction, not vanish in it.
 TEST_F(RocksDbKvTest, ACompactionThatMeetsDamageKeepsEverything) {
   Load();

@@ -17,6 +17,12 @@ int CompactionThreads() {
 
 }  // namespace
 
+SharedMemory::SharedMemory(const RocksDbOptions& options)
+    : cache(rocksdb::NewLRUCache(options.cache_bytes)),
+      // Not less than the arenas of all spaces begin with.
+      write_buffers(std::make_shared<rocksdb::WriteBufferManager>(
+          std::max<size_t>(4 * options.write_buffer_bytes, 8 << 20))) {}
+
 rocksdb::DBOptions MakeDbOptions(const RocksDbOptions& options) {
   rocksdb::DBOptions db;
   db.create_if_missing = !options.must_exist;

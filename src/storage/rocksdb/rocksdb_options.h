@@ -5,6 +5,7 @@
 #include <rocksdb/cache.h>
 #include <rocksdb/options.h>
 #include <rocksdb/version.h>
+#include <rocksdb/write_buffer_manager.h>
 #if ROCKSDB_MAJOR >= 8
 #include <rocksdb/advanced_cache.h>  // where the class went
 #endif
@@ -15,7 +16,15 @@
 
 namespace holdfast::storage {
 
-// Without `env`, `info_log` and `wal_filter`, which belong to one opening.
+// What spaces share. All write buffers together are flushed from write_buffers->buffer_size() on.
+struct SharedMemory {
+  explicit SharedMemory(const RocksDbOptions& options);
+
+  std::shared_ptr<rocksdb::Cache> cache;
+  std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
+};
+
+// Without `env`, `info_log`, `wal_filter` and `write_buffer_manager`, which belong to one opening.
 rocksdb::DBOptions MakeDbOptions(const RocksDbOptions& options);
 rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions& options,
                                               const std::shared_ptr<rocksdb::Cache>& cache);
