@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "storage/encryption/encrypted_file_system.h"
+#include "storage/rocksdb/disk_files.h"
 
 namespace holdfast::storage {
 namespace {
@@ -63,7 +64,7 @@ Result<std::shared_ptr<const MasterKeys>> LoadKeys(const std::string& key_file) 
 
 std::shared_ptr<rocksdb::FileSystem> ReadingFileSystem(std::shared_ptr<rocksdb::FileSystem> beneath,
                                                        std::shared_ptr<const MasterKeys> keys) {
-  if (beneath == nullptr) beneath = rocksdb::FileSystem::Default();
+  if (beneath == nullptr) beneath = DiskFileSystem();
   if (keys == nullptr) return beneath;
   return std::make_shared<EncryptedFileSystem>(beneath, std::move(keys), Writes::kPlain);
 }
@@ -81,7 +82,7 @@ Vault::Vault(std::string directory, std::shared_ptr<rocksdb::FileSystem> plain,
 
 Result<std::shared_ptr<Vault>> Vault::Open(const VaultOptions& options) {
   HF_TRY(std::optional<std::string> marked, ReadMark(options.directory));
-  auto beneath = options.file_system != nullptr ? options.file_system : rocksdb::FileSystem::Default();
+  auto beneath = options.file_system != nullptr ? options.file_system : DiskFileSystem();
   if (options.keys == nullptr) {
     if (marked)
       return RefuseStore(options.directory,

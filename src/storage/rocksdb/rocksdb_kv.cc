@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "storage/encryption/vault.h"
+#include "storage/rocksdb/disk_files.h"
 #include "storage/rocksdb/log_files.h"
 #include "storage/rocksdb/log_follower.h"
 #include "storage/rocksdb/rocksdb_files.h"
@@ -90,8 +91,8 @@ class RocksBatch final : public Batch {
   const Handles& handles_;
 };
 
-rocksdb::ReadOptions MakeReadOptions(Space space, const Snapshot* snapshot, Wait wait) {
-  rocksdb::ReadOptions options = MakeReadOptions(space, wait);
+rocksdb::ReadOptions MakeReadOptions(Space space, const Snapshot* snapshot) {
+  rocksdb::ReadOptions options = MakeReadOptions(space);
   if (snapshot != nullptr) options.snapshot = static_cast<const RocksSnapshot*>(snapshot)->get();
   return options;
 }
@@ -99,21 +100,43 @@ rocksdb::ReadOptions MakeReadOptions(Space space, const Snapshot* snapshot, Wait
 class RocksIterator final : public Iterator {
  public:
   RocksIterator(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* handle, Range range,
-                rocksdb::ReadOptions options)
-      : range_(std::move(range)), lower_(range_.lower), upper_(range_.upper) {
+                rocksdb::ReadOptions options, Wait wait)
+      : range_(std::move(range)),
+        lower_(range_.lower),
+        upper_(range_.upper),
+        never_waits_(wait == Wait::kNever) {
+    DoNotWait scope(never_waits_);
     if (!range_.lower.empty()) options.iterate_lower_bound = &lower_;
     if (!range_.upper.empty()) options.iterate_upper_bound = &upper_;
-    bool may_end_early = options.read_tier == rocksdb::kBlockCacheTier && !options.ignore_range_deletions;
+    bool may_end_early = never_waits_ && !options.ignore_range_deletions;
     iterator_.reset(may_end_early ? rocksdb::NewErrorIterator(rocksdb::Status::Incomplete())  // see there
                                   : db->NewIterator(options, handle));
   }
   bool Valid() const override { return iterator_->Valid(); }
-  void SeekToFirst() override { iterator_->SeekToFirst(); }
-  void SeekToLast() override { iterator_->SeekToLast(); }
-  void Seek(ByteView key) override { iterator_->Seek(ToSlice(key)); }
-  void SeekForPrev(ByteView key) override { iterator_->SeekForPrev(ToSlice(key)); }
-  void Next() override { iterator_->Next(); }
-  void Prev() override { iterator_->Prev(); }
+  void SeekToFirst() override {
+    DoNotWait scope(never_waits_);
+    iterator_->SeekToFirst();
+  }
+  void SeekToLast() override {
+    DoNotWait scope(never_waits_);
+    iterator_->SeekToLast();
+  }
+  void Seek(ByteView key) override {
+    DoNotWait scope(never_waits_);
+    iterator_->Seek(ToSlice(key));
+  }
+  void SeekForPrev(ByteView key) override {
+    DoNotWait scope(never_waits_);
+    iterator_->SeekForPrev(ToSlice(key));
+  }
+  void Next() override {
+    DoNotWait scope(never_waits_);
+    iterator_->Next();
+  }
+  void Prev() override {
+    DoNotWait scope(never_waits_);
+    iterator_->Prev();
+  }
   ByteView key() const override { return ToView(iterator_->key()); }
   ByteView value() const override { return ToView(iterator_->value()); }
   Status status() const override { return ToStatus(iterator_->status()); }
@@ -121,6 +144,7 @@ class RocksIterator final : public Iterator {
  private:
   const Range range_;  // the bounds below point into it
   const rocksdb::Slice lower_, upper_;
+  const bool never_waits_;
   std::unique_ptr<rocksdb::Iterator> iterator_;
 };
 
@@ -233,21 +257,18 @@ class RocksDbKv final : public Kv {
 
   Result<bool> Get(Space space, ByteView key, const Snapshot* snapshot, Wait wait,
                    std::string* value) override {
+    DoNotWait scope(wait == Wait::kNever);
     rocksdb::PinnableSlice pinned(value);
-    rocksdb::Status status =
-        db_->Get(MakeReadOptions(space, snapshot, wait), handle(space), ToSlice(key), &pinned);
+    rocksdb::Status status = db_->Get(MakeReadOptions(space, snapshot), handle(space), ToSlice(key), &pinned);
     if (status.IsNotFound()) return false;
     if (!status.ok()) return ToError(status);
-    // A table that is not open answers so, for absent keys too (docs/rocksdb.md, 1).
-    if (wait == Wait::kNever && pinned.empty())
-      return Error(ErrorCode::kWouldBlock, "the key's table may not be open");
     if (pinned.IsPinned()) value->assign(pinned.data(), pinned.size());
     return true;
   }
 
   std::unique_ptr<Iterator> Iterate(Space space, Range range, const Snapshot* snapshot, Wait wait) override {
     return std::make_unique<RocksIterator>(db_.get(), handle(space), std::move(range),
-                                           MakeReadOptions(space, snapshot, wait));
+                                           MakeReadOptions(space, snapshot), wait);
   }
 
   uint64_t ApproximateSize(Space space, const Range& range) override {
@@ -445,8 +466,7 @@ class Opening {
       : options_(options), log_(log), memory_(options) {
     std::shared_ptr<rocksdb::FileSystem> beneath =
         options.vault != nullptr ? options.vault->file_system() : options.file_system;
-    file_system_ =
-        std::make_shared<LogFileSystem>(beneath != nullptr ? beneath : rocksdb::FileSystem::Default());
+    file_system_ = std::make_shared<LogFileSystem>(beneath != nullptr ? beneath : DiskFileSystem());
     env_ = rocksdb::NewCompositeEnv(file_system_);
     spaces_.emplace_back(rocksdb::kDefaultColumnFamilyName, MakeUnusedSpaceOptions());
     for (int i = 0; i < kSpaces; ++i) {

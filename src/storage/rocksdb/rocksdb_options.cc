@@ -38,8 +38,7 @@ rocksdb::DBOptions MakeDbOptions(const RocksDbOptions& options) {
   // the guard needs logs of one life.
   db.skip_stats_update_on_db_open = true;
   db.skip_checking_sst_file_sizes_on_db_open = true;
-  // Every table stays open. A table that is not answers a read that may not wait wrongly (docs/rocksdb.md,
-  // 1).
+  // Every table stays open: to open one takes several reads, of which a request would have to wait for each.
   db.max_open_files = -1;
   db.max_background_flushes = 1;
   db.max_background_compactions = CompactionThreads();
@@ -101,9 +100,8 @@ rocksdb::ColumnFamilyOptions MakeUnusedSpaceOptions() {
   return unused;
 }
 
-rocksdb::ReadOptions MakeReadOptions(Space space, Wait wait) {
+rocksdb::ReadOptions MakeReadOptions(Space space) {
   rocksdb::ReadOptions options;
-  if (wait == Wait::kNever) options.read_tier = rocksdb::kBlockCacheTier;
   // Where range deletions are honoured, a walk that meets an error at the first block of a table goes on
   // without that level (docs/rocksdb.md, 2). The catalog has none. Items and index entries are deleted by
   // range only together with their table or index, whose id is never used again (I-11), so that no reader

@@ -31,6 +31,7 @@ rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions&
 // Of the column family that RocksDB insists on and that stays empty.
 rocksdb::ColumnFamilyOptions MakeUnusedSpaceOptions();
 
-rocksdb::ReadOptions MakeReadOptions(Space space, Wait wait);
+// Not with kBlockCacheTier (docs/rocksdb.md, 1): who may not wait says so by DoNotWait.
+rocksdb::ReadOptions MakeReadOptions(Space space);
 
 }  // namespace holdfast::storage
