@@ -22,6 +22,8 @@ inline constexpr int kExpressionOperatorsMax = 300;
 inline constexpr size_t kInOperandsMax = 100;
 inline constexpr size_t kPathElementsMax = 32;
 inline constexpr size_t kExpressionSubstitutionBytesMax = 255;
+inline constexpr size_t kExpressionMapBytesMax =
+    2 * 1024 * 1024;  // of all names, and of all values, of a request
 inline constexpr size_t kPageBytesMax = 1024 * 1024;
 inline constexpr size_t kBatchGetKeysMax = 100;
 inline constexpr size_t kBatchGetBytesMax = 16 * 1024 * 1024;
@@ -59,6 +61,33 @@ inline constexpr size_t kJsonDepthMax = 256;
 // person or a generator writes, and far below what a thread's stack holds.
 inline constexpr int kExpressionDepthMax = 320;
 inline constexpr size_t kHttpHeaderBytesMax = 16 * 1024;
+
+// In the lists and maps of one request, items aside: 300 legacy conditions with 100 operands each fit.
+inline constexpr size_t kRequestElementsMax = 32 * 1024;
+inline constexpr size_t kViolationsReportedMax = 10;
+// What an error shows of one value, and may be long altogether: an answer repeats no large request.
+inline constexpr size_t kShownBytesMax = 1024;
+inline constexpr size_t kErrorMessageBytesMax = 32 * 1024;
+// Attributes of AttributesToGet and AttributeUpdates, which have no expression's 4 KB: as many fit into
+// those.
+inline constexpr size_t kLegacyNamesMax = kExpressionBytesMax / 2;
+// The flat form takes at most five times what DynamoDB counts (lists of empty strings), so anything beyond
+// this is too large an item for certain, whatever its exact size.
+inline constexpr size_t kFlatItemBytesMax = 6 * kItemSizeBytesMax;
+inline constexpr size_t kFlatValuesBytesMax = 6 * kExpressionMapBytesMax;
+// A page also ends here by what its items weigh for their tables: a page's 1 MB leaves names out.
+inline constexpr size_t kPageItemBytesMax = 16 * 1024 * 1024;
+// What one request may look at (base/work_meter.h): on an I/O thread, then on the pool.
+inline constexpr size_t kInlineWorkBytesMax = 16 * 1024 * 1024;
+inline constexpr size_t kRequestWorkBytesMax = 1024 * 1024 * 1024;
+// A body beyond this is parsed on the pool, not on the thread that read it.
+inline constexpr size_t kInlineBodyBytesMax = 1024 * 1024;
+// Over REST: of one entity or one command. Transactions may be as large as requests to tables.
+inline constexpr size_t kEntityBodyBytesMax = 1024 * 1024;
+// Of one plain JSON document: memory for each costs far more than its byte or two of text.
+inline constexpr size_t kPlainValuesMax = 1024 * 1024;
+// Buffers that a thread keeps for its next request.
+inline constexpr size_t kKeptBytesMax = 1024 * 1024;
 inline constexpr size_t kCommitQueueMax = 16384;  // answers waiting for a sync
 
 // Waiting or under way; DynamoDB has the same bounds for an account.
