@@ -19,11 +19,23 @@ struct Violation {
   bool plain = false;  // reported as it stands, without "1 validation error detected: "
 };
 
+// Texts are kept for those alone that can be reported, as many as there are reports of either kind: a request
+// may have a fault in every third byte.
+//
+//   if (violations.Reports(place, alone)) violations.Add(path.Missing(rules));
 struct Violations {
   std::vector<Violation> list;
-  std::string_view refused;  // the first parameter this version does not act on; empty: none
+  std::vector<std::vector<int>> missing;  // the places of all members that were not there, in no order
+  std::string_view refused;               // the first parameter this version does not act on; empty: none
 
   bool empty() const { return list.empty() && refused.empty(); }
+  // Whether one at `place` is among the first that there are so far.
+  bool Reports(const std::vector<int>& place, bool alone) const;
+  // Also forgets the last one, where there are more of its kind than are ever reported.
+  void Add(Violation violation);
+
+ private:
+  size_t CountOf(bool alone) const;
 };
 
 // Built up and taken down while a request is walked:
@@ -40,6 +52,10 @@ class FieldPath {
   // "Value … at 'path' failed to satisfy constraint: …". `value` with its quotes, or null.
   Violation NotKept(std::string_view value, const Rules& rules, std::string_view constraint) const;
   Violation Missing(const Rules& rules) const;
+  // Violation::order of what stands here.
+  std::vector<int> Place() const;
+  // Whether a violation of `rules` is one that is reported on its own.
+  static bool IsAlone(const Rules& rules) { return rules.table_name != TableNameRule::kNone; }
 
  private:
   struct Step {
@@ -49,7 +65,6 @@ class FieldPath {
   };
   enum class Case : unsigned char { kCamel, kWire };
   std::string Text(Case letter_case) const;
-  std::vector<int> Order() const;
 
   std::vector<Step> steps_;
 };

@@ -17,10 +17,12 @@ using value::Type;
 
 constexpr std::string_view kAttributeValueClass = "com.amazonaws.dynamodb.v20120810.AttributeValue";
 
-// Reads one item; reports the first shape error by return, keeps the first defect.
+// Reads one item; reports the first shape error by return, keeps the first defect. What is larger than any
+// item may be is a defect as soon as that is certain: from there on nothing is kept of it.
 class Reader {
  public:
-  explicit Reader(FlatWriter* writer) : writer_(writer) {}
+  explicit Reader(FlatWriter* writer, size_t bytes_max = limits::kFlatItemBytesMax)
+      : writer_(writer), bytes_max_(bytes_max) {}
 
   Status ReadMap(const Element& element, int depth) {
     simdjson::dom::object object;
@@ -42,6 +44,7 @@ class Reader {
       if (name.empty()) {
         Spoil(ValidationError("One or more parameter values were invalid: Empty attribute name"));
       }
+      CheckSize(0);
       if (sound()) writer_->Name(name);
       HF_CHECK_OK(ReadValue(value, depth));
       if (!sound() && depth == 1 && spoiled_name_.empty()) spoiled_name_ = name;
@@ -66,6 +69,12 @@ class Reader {
  private:
   void Spoil(Error why) {
     if (!defect_) defect_ = std::move(why);
+  }
+  // `more` bytes are about to be written.
+  void CheckSize(size_t more) {
+    if (writer_->bytes() + more <= bytes_max_) [[likely]]
+      return;
+    Spoil(value::ItemTooLarge());
   }
 
   Status ReadValue(const Element& element, int depth) {
@@ -116,6 +125,7 @@ class Reader {
     std::string_view text;
     if (content.get(text) != simdjson::SUCCESS) return WrongJsonType(content, "String");
     if (type == Type::kString) {
+      CheckSize(text.size());
       if (sound() && write) writer_->String(text);
       return true;
     }
@@ -131,6 +141,7 @@ class Reader {
   Result<bool> ReadBinary(const Element& content, bool write) {
     std::string bytes;
     HF_CHECK_OK(DecodeBinary(content, &bytes));
+    CheckSize(bytes.size());
     if (sound() && write) writer_->Binary(bytes);
     return true;
   }
@@ -152,19 +163,27 @@ class Reader {
     if (content.get(array) != simdjson::SUCCESS) return WrongCollection(content);
     std::vector<std::string> decoded;  // keeps the bytes of a binary set
     std::vector<ByteView> members;
-    if (type == Type::kBinarySet) decoded.reserve(array.size());
+    bool keeps = sound() && write;
+    size_t bytes = 0;
     for (Element member : array) {
       if (type == Type::kBinarySet) {
-        decoded.emplace_back();
-        HF_CHECK_OK(DecodeBinary(member, &decoded.back()));
-        members.push_back(decoded.back());
+        std::string one;
+        HF_CHECK_OK(DecodeBinary(member, &one));
+        bytes += one.size() + 1;
+        if (keeps) decoded.push_back(std::move(one));
       } else {
         std::string_view text;
         if (member.get(text) != simdjson::SUCCESS) return WrongJsonType(member, "String");
-        members.push_back(text);
+        bytes += text.size() + 1;
+        if (keeps) members.push_back(text);
       }
+      // Members are sorted: not before it is known that they can be of an item.
+      if (!keeps || bytes <= bytes_max_) continue;
+      Spoil(value::ItemTooLarge());
+      keeps = false;
     }
-    if (!sound() || !write) return true;
+    if (!keeps) return true;
+    members.insert(members.end(), decoded.begin(), decoded.end());
     if (Status written = value::WriteSet(type, members, writer_); !written) Spoil(written.error());
     return true;
   }
@@ -178,7 +197,10 @@ class Reader {
     simdjson::dom::array array;
     if (content.get(array) != simdjson::SUCCESS) return WrongCollection(content);
     if (sound()) writer_->BeginList();
-    for (Element element : array) HF_CHECK_OK(ReadValue(element, depth + 1));
+    for (Element element : array) {
+      CheckSize(0);
+      HF_CHECK_OK(ReadValue(element, depth + 1));
+    }
     if (sound()) writer_->EndList();
     return true;
   }
@@ -212,6 +234,7 @@ class Reader {
   }
 
   FlatWriter* const writer_;
+  const size_t bytes_max_;
   std::optional<Error> defect_;
   std::string_view spoiled_name_;
 };
@@ -325,7 +348,7 @@ Result<Item> ReadSingleValue(const Element& element, Place place) {
 
 Result<Item> ReadExpressionValues(const Element& element) {
   FlatWriter* writer = ThreadWriter();
-  Reader reader(writer);
+  Reader reader(writer, limits::kFlatValuesBytesMax);
   HF_CHECK_OK(reader.ReadMap(element, 1));
   if (reader.sound()) return Item::FromFlat(writer->TakeMap());
   const Error& defect = *reader.defect();
@@ -340,6 +363,8 @@ Result<Item> ReadExpressionValues(const Element& element) {
   writer->EndMap();
   std::string names = writer->TakeMap();
   if (defect.message() == value::NestingTooDeep().message()) return Item::Defective(defect, std::move(names));
+  if (defect.message() == value::ItemTooLarge().message())
+    return Item::Defective(ValidationError("ExpressionAttributeValues exceeds max size"), std::move(names));
   std::string message = "ExpressionAttributeValues contains invalid value: " + defect.message() +
                         " for key " + std::string(reader.spoiled_name());
   return Item::Defective(

@@ -133,5 +133,31 @@ TEST(ItemReader, TheDefectOfAnExpressionValueNamesItsKey) {
             "invalid: An string set  may not be empty for key :a");
 }
 
+// What is larger than any item is refused while it is read: 32 levels of 16 MB are half a gigabyte to move.
+TEST(ItemReader, WhatIsLargerThanAnyItemIsNotBuilt) {
+  const std::string kTooLarge = "defect: Item size has exceeded the maximum allowed size";
+  std::string large(3'000'000, 'x');
+  EXPECT_EQ(Read(R"({"a":{"S":")" + large + R"("}})"), kTooLarge);
+  EXPECT_EQ(Read(R"({"a":{"B":")" + std::string(4'000'000, 'A') + R"("}})"), kTooLarge);
+  std::string many = R"({"S":""})", members = R"("0")";
+  for (int i = 0; i < 2'500'000; ++i) many += R"(,{"S":""})";
+  for (int i = 1; i < 500'000; ++i) members += ",\"" + std::to_string(i) + "\"";
+  EXPECT_EQ(Read(R"({"a":{"L":[)" + many + "]}}"), kTooLarge);
+  EXPECT_EQ(Read(R"({"a":{"SS":[)" + members + "]}}"), kTooLarge);
+  // A wrong shape behind it is still told.
+  EXPECT_EQ(Read(R"({"a":{"S":")" + large + R"("},"b":{"S":1}})"),
+            "error: NUMBER_VALUE cannot be converted to String");
+  // Digits are no bytes of an item.
+  EXPECT_EQ(Read(R"({"a":{"N":")" + std::string(3'000'000, '0') + R"(7"}})"), R"({"a":{"N":"7"}})");
+}
+
+// Errors show the beginning of what they refuse.
+TEST(ItemReader, ErrorsDoNotRepeatLargeValues) {
+  EXPECT_LT(Read(R"({"a":{"N":")" + std::string(1'000'000, 'x') + R"("}})").size(), 2000u);
+  std::string same = R"("x")";
+  for (int i = 0; i < 100'000; ++i) same += R"(,"x")";
+  EXPECT_LT(Read(R"({"a":{"SS":[)" + same + "]}}").size(), 2000u);
+}
+
 }  // namespace
 }  // namespace holdfast::json

@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
+#include "base/shown.h"
 #include "json/writer.h"
 
 namespace holdfast::json {
@@ -47,75 +48,11 @@ Status ReadNull(Value value) {
   return Ok{};
 }
 
-Result<AttributeValue> Read(Value value, int depth);
-
-Result<AttributeMap> ReadObject(simdjson::ondemand::object object, int depth) {
-  AttributeMap entries;
-  for (auto field : object) {
-    std::string_view name;
-    Value member;
-    if (auto code = field.unescaped_key().get(name)) return NoJson(code);
-    std::string key(name);
-    if (auto code = field.value().get(member)) return NoJson(code);
-    HF_TRY(AttributeValue read, Read(member, depth + 1));
-    if (!entries.emplace(key, std::move(read)).second)
-      return ValidationError("the member " + key + " stands twice");
-  }
-  return entries;
-}
-
-Result<AttributeValue> Read(Value value, int depth) {
-  if (depth > limits::kDocumentDepthMax) return value::NestingTooDeep();
-  simdjson::ondemand::json_type type;
-  if (auto code = value.type().get(type)) return NoJson(code);
-  switch (type) {
-    case simdjson::ondemand::json_type::string: {
-      std::string_view text;
-      if (auto code = value.get_string().get(text)) return NoJson(code);
-      return AttributeValue(text);
-    }
-    case simdjson::ondemand::json_type::number: {
-      HF_TRY(value::Number number, ReadNumber(value));
-      return AttributeValue::Number(number.ToString());
-    }
-    case simdjson::ondemand::json_type::boolean: {
-      bool flag = false;
-      if (auto code = value.get_bool().get(flag)) return NoJson(code);
-      return AttributeValue(flag);
-    }
-    case simdjson::ondemand::json_type::null: {
-      HF_CHECK_OK(ReadNull(value));
-      return AttributeValue();
-    }
-    case simdjson::ondemand::json_type::array: {
-      simdjson::ondemand::array array;
-      if (auto code = value.get_array().get(array)) return NoJson(code);
-      std::vector<AttributeValue> elements;
-      for (auto element : array) {
-        Value member;
-        if (auto code = element.get(member)) return NoJson(code);
-        HF_TRY(AttributeValue read, Read(member, depth + 1));
-        elements.push_back(std::move(read));
-      }
-      return AttributeValue::List(std::move(elements));
-    }
-    case simdjson::ondemand::json_type::object: {
-      simdjson::ondemand::object object;
-      if (auto code = value.get_object().get(object)) return NoJson(code);
-      HF_TRY(AttributeMap entries, ReadObject(object, depth));
-      return AttributeValue::Map(std::move(entries));
-    }
-  }
-  return ValidationError("no JSON");
-}
-
-// --- straight into the flat form ---
-
+// Straight into the flat form. Small parts cost many times their text until a container is closed, so their
+// number is bounded.
 class FlatReader {
  public:
   explicit FlatReader(value::FlatWriter* out) : out_(out) {}
-  // Of all maps.
-  size_t members() const { return members_; }
 
   Status Object(simdjson::ondemand::object object, int depth) {
     out_->BeginMap();
@@ -124,17 +61,20 @@ class FlatReader {
       Value member;
       if (auto code = field.unescaped_key().get(name)) return NoJson(code);
       if (auto code = field.value().get(member)) return NoJson(code);
-      ++members_;
       out_->Name(name);  // the parser keeps it until the next text
       HF_CHECK_OK(Any(member, depth + 1));
     }
     out_->EndMap();
+    if (const auto& name = out_->repeated_name())
+      return ValidationError("the member " + base::Shown(*name) + " stands twice");
     return Ok{};
   }
 
- private:
   Status Any(Value value, int depth) {
     if (depth > limits::kDocumentDepthMax) return value::NestingTooDeep();
+    if (++values_ > limits::kPlainValuesMax)
+      return ValidationError("the document has more than " + std::to_string(limits::kPlainValuesMax) +
+                             " values");
     simdjson::ondemand::json_type type;
     if (auto code = value.type().get(type)) return NoJson(code);
     switch (type) {
@@ -181,24 +121,45 @@ class FlatReader {
     return ValidationError("no JSON");
   }
 
+ private:
   value::FlatWriter* const out_;
-  size_t members_ = 0;
+  size_t values_ = 0;
 };
 
-size_t CountMembers(MapView map);
+// A thread's parser, buffer and writer, and a text in them. What a long text took is not kept: the parser
+// alone costs ten times its text.
+class Reading {
+ public:
+  explicit Reading(size_t bytes) : kept_(bytes <= kKeptBytesMax) {
+    writer().Clear();
+    padded().clear();
+    padded().reserve(bytes + simdjson::SIMDJSON_PADDING);
+  }
+  ~Reading() { writer().Clear(); }
 
-size_t CountMembers(ValueView value) {
-  if (value.type() == Type::kMap) return CountMembers(value.map());
-  if (value.type() != Type::kList) return 0;
-  size_t count = 0;
-  for (uint32_t i = 0; i < value.entries().size(); ++i) count += CountMembers(value.element(i));
-  return count;
-}
+  simdjson::ondemand::parser& parser() { return kept_ ? thread().parser : once_.parser; }
+  std::string& padded() { return kept_ ? thread().padded : once_.padded; }
+  value::FlatWriter& writer() { return kept_ ? thread().writer : once_.writer; }
 
-size_t CountMembers(MapView map) {
-  size_t count = map.size();
-  for (uint32_t i = 0; i < map.size(); ++i) count += CountMembers(map.At(i).value);
-  return count;
+ private:
+  struct Parts {
+    simdjson::ondemand::parser parser;
+    std::string padded;
+    value::FlatWriter writer;
+  };
+  static Parts& thread() {
+    thread_local Parts parts;
+    return parts;
+  }
+
+  const bool kept_;
+  Parts once_;
+};
+
+Status ExpectEnd(simdjson::ondemand::document& document) {
+  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
+    return NoJson(simdjson::TRAILING_CONTENT);
+  return Ok{};
 }
 
 }  // namespace
@@ -238,61 +199,37 @@ void AppendPlainItem(MapView item, std::string* out) {
 }
 
 Result<AttributeValue> ReadPlainValue(std::string_view text) {
-  // A parser's memory costs more than a short text; that for a long one is not kept.
-  thread_local simdjson::ondemand::parser kept;
-  simdjson::ondemand::parser once;
-  simdjson::ondemand::parser& parser = text.size() <= kKeptBytesMax ? kept : once;
   // A document that is one scalar has no on-demand value: it is read as the element of a list.
-  std::string padded;
-  padded.reserve(text.size() + 2 + simdjson::SIMDJSON_PADDING);
+  Reading reading(text.size() + 2);
+  std::string& padded = reading.padded();
   padded.append("[").append(text).append("]");
   simdjson::ondemand::document document;
-  if (auto code = parser.iterate(padded.data(), padded.size(), padded.capacity()).get(document))
+  if (auto code = reading.parser().iterate(padded.data(), padded.size(), padded.capacity()).get(document))
     return NoJson(code);
   Value list;
   if (auto code = document.get_value().get(list)) return NoJson(code);
-  HF_TRY(AttributeValue read, Read(list, 0));
-  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-    return NoJson(simdjson::TRAILING_CONTENT);
-  if (read.AsList().size() != 1) return ValidationError("no JSON: one value is expected");
-  return read.AsList()[0];
+  HF_CHECK_OK(FlatReader(&reading.writer()).Any(list, 0));
+  HF_CHECK_OK(ExpectEnd(document));
+  ValueView read(reading.writer().value());
+  if (read.entries().size() != 1) return ValidationError("no JSON: one value is expected");
+  return value::ToAttributeValue(read.element(0));
 }
-
-namespace {
-
-// Straight into the flat form. What it finds wrong is only a reason to look again.
-Result<Item> ReadFlat(std::string_view text) {
-  constexpr size_t kKeptMax = 1 << 20;
-  thread_local simdjson::ondemand::parser parser;
-  thread_local std::string padded;
-  thread_local value::FlatWriter writer;
-  if (padded.capacity() > kKeptMax) padded = {};
-  padded.assign(text).append(simdjson::SIMDJSON_PADDING, ' ');
-  writer.Clear();
-  simdjson::ondemand::document document;
-  simdjson::ondemand::object object;
-  if (auto code = parser.iterate(padded.data(), text.size(), padded.size()).get(document))
-    return NoJson(code);
-  if (auto code = document.get_object().get(object)) return NoJson(code);
-  FlatReader reader(&writer);
-  HF_CHECK_OK(reader.Object(object, 1));
-  if (document.current_location().error() != simdjson::OUT_OF_BOUNDS)
-    return NoJson(simdjson::TRAILING_CONTENT);
-  Item item = Item::FromFlat(writer.TakeMap());
-  // Of members with one name the writer keeps one.
-  if (CountMembers(MapView(item)) != reader.members()) return ValidationError("a member stands twice");
-  return item;
-}
-
-}  // namespace
 
 Result<Item> ReadPlainItem(std::string_view text) {
-  if (Result<Item> item = ReadFlat(text)) return item;
-  HF_TRY(AttributeValue read, ReadPlainValue(text));
-  if (read.type() != AttributeValue::Type::kMap) return ValidationError("should be a JSON object");
-  Item item(read.AsMap());
-  if (const Error* defect = item.defect()) return *defect;
-  return item;
+  Reading reading(text.size());
+  std::string& padded = reading.padded();
+  padded.assign(text);
+  simdjson::ondemand::document document;
+  simdjson::ondemand::json_type type;
+  simdjson::ondemand::object object;
+  if (auto code = reading.parser().iterate(padded.data(), padded.size(), padded.capacity()).get(document))
+    return NoJson(code);
+  if (auto code = document.type().get(type)) return NoJson(code);
+  if (type != simdjson::ondemand::json_type::object) return ValidationError("should be a JSON object");
+  if (auto code = document.get_object().get(object)) return NoJson(code);
+  HF_CHECK_OK(FlatReader(&reading.writer()).Object(object, 1));
+  HF_CHECK_OK(ExpectEnd(document));
+  return Item::FromFlat(reading.writer().TakeMap());
 }
 
 }  // namespace holdfast::json

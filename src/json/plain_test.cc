@@ -51,5 +51,27 @@ TEST(Plain, RefusesWhatIsNoJson) {
   EXPECT_TRUE(ReadPlainValue(" null ")->is_null());
 }
 
+// One reader says why: a second one, which built a tree of values for that, took a hundred times the text.
+TEST(Plain, SaysWhy) {
+  auto why = [](const std::string& text) { return ReadPlainItem(text).error().message(); };
+  EXPECT_EQ(why(R"({"a":1,"b":{"c":2,"c":3}})"), "the member c stands twice");
+  EXPECT_EQ(why("[1]"), "should be a JSON object");
+  EXPECT_EQ(why("17"), "should be a JSON object");
+  EXPECT_EQ(why(R"({"a":1e200})"),
+            "Number overflow. Attempting to store a number with magnitude larger than supported range");
+  EXPECT_TRUE(
+      why("{\"a\":" + std::string(40, '[') + std::string(40, ']') + "}").starts_with("Nesting Levels"));
+  EXPECT_TRUE(why("{").starts_with("no JSON: "));
+  EXPECT_TRUE(why("").starts_with("no JSON: "));
+  EXPECT_TRUE(ReadPlainItem(R"({"a":1})")) << "and the next text is read as if nothing had been";
+}
+
+TEST(Plain, ADocumentHasABoundedNumberOfValues) {
+  std::string zeros = "0";
+  for (int i = 0; i < 1'100'000; ++i) zeros += ",0";
+  EXPECT_EQ(ReadPlainItem("{\"a\":[" + zeros + "]}").error().message(),
+            "the document has more than 1048576 values");
+}
+
 }  // namespace
 }  // namespace holdfast::json

@@ -7,18 +7,25 @@
 // must know and a C++ struct cannot hold: required members that were not there, names that are no value of an
 // enum. Members the API does not have are ignored; null counts as not there.
 //
+// Of a list or map that is longer than its rules allow, one element too many is read and no more: enough for
+// the check that refuses it. Those without such a rule are bounded together (limits::kRequestElementsMax).
+//
 // Includes the JSON parser: only files that read requests or responses should include this one.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <map>
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/field_path.h"
+#include "base/limits.h"
+#include "base/shown.h"
 #include "holdfast/fields.h"
 #include "holdfast/ops/common.h"
 #include "holdfast/ops/legacy.h"
@@ -72,6 +79,7 @@ class StructReader {
   Status ReadField(int position, const Field<S, M>& field, const Element& value, auto* out) {
     path_.Push(position, field.name);
     is_long_ = field.rules.is_long;
+    length_max_ = field.rules.length_max;
     Status status = Read(value, Place::kField, &(out->*field.member));
     path_.Pop();
     return status;
@@ -92,7 +100,13 @@ class StructReader {
   void NoteMissingField(int position, const Field<S, M>& field, uint64_t seen) {
     if (!field.rules.required || (seen >> position & 1) != 0) return;
     path_.Push(position, field.name);
-    violations_->list.push_back(path_.Missing(field.rules));
+    std::vector<int> place = path_.Place();
+    if (violations_->Reports(place, FieldPath::IsAlone(field.rules)))
+      violations_->Add(path_.Missing(field.rules));
+    // A request whose elements are bounded has no more; one that repeats a name a million times stops
+    // counting.
+    if (violations_->missing.size() < 4 * limits::kRequestElementsMax)
+      violations_->missing.push_back(std::move(place));
     path_.Pop();
   }
   void NoteMissingField(int, const Refused&, uint64_t) {}
@@ -178,9 +192,12 @@ class StructReader {
                                       : SerializationError("Unexpected field type");
     }
     out->clear();  // a name that comes twice counts once
-    out->reserve(array.size());
+    size_t read_max = ReadMax();
+    out->reserve(std::min({array.size(), read_max, limits::kRequestElementsMax}));
     int position = 0;
     for (Element member : array) {
+      if (out->size() == read_max) break;
+      if constexpr (!std::is_same_v<T, Item>) HF_CHECK_OK(CountElement());
       out->emplace_back();
       path_.PushElement(position++);
       Status status = Read(member, Place::kElement, &out->back());
@@ -201,9 +218,12 @@ class StructReader {
       return SerializationError("Unexpected field type");
     }
     out->clear();
+    size_t read_max = ReadMax();
     int position = 0;
     for (auto [name, value] : object) {
       if (value.is_null()) continue;
+      if (out->size() == read_max) break;
+      HF_CHECK_OK(CountElement());
       path_.PushEntry(position++, name);
       Status status = Read(value, Place::kElement, &(*out)[std::string(name)]);
       path_.Pop();
@@ -219,16 +239,28 @@ class StructReader {
     for (const auto& [value, name] : EnumNames<E>::kAll) {
       if (name == text) return *out = value, OkStatus();
     }
+    if (!violations_->Reports(path_.Place(), /*alone=*/false)) return Ok{};
     std::string known;
     for (const auto& [value, name] : EnumNames<E>::kAll) known.append(known.empty() ? "" : ", ").append(name);
-    violations_->list.push_back(path_.NotKept("'" + std::string(text) + "'", {},
-                                              "Member must satisfy enum value set: [" + known + "]"));
+    violations_->Add(path_.NotKept("'" + base::Shown(text) + "'", {},
+                                   "Member must satisfy enum value set: [" + known + "]"));
     return Ok{};
   }
 
   template <Described T>
   Status Read(const Element& element, Place place, T* out) {
     return ReadFields(element, place, out);
+  }
+
+  // How many elements of the list or map that begins here are read; its own lists and maps have no such rule.
+  size_t ReadMax() {
+    int64_t length_max = std::exchange(length_max_, -1);
+    return length_max < 0 ? SIZE_MAX : static_cast<size_t>(length_max) + 1;
+  }
+  Status CountElement() {
+    if (++elements_ <= limits::kRequestElementsMax) return Ok{};
+    return ValidationError("The lists and maps of a request may have " +
+                           std::to_string(limits::kRequestElementsMax) + " elements at most");
   }
 
   template <class T>
@@ -250,7 +282,10 @@ class StructReader {
 
   Violations* const violations_;
   FieldPath path_;
-  bool is_long_ = false;  // of the field being read: how its Java type is called
+  // Of the field being read.
+  bool is_long_ = false;  // how its Java type is called
+  int64_t length_max_ = -1;
+  size_t elements_ = 0;  // read so far
 };
 
 template <Described T>

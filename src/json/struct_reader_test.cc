@@ -7,6 +7,7 @@
 #include "holdfast/ops/put_item.h"
 #include "holdfast/ops/query.h"
 #include "holdfast/ops/search_vectors.h"
+#include "holdfast/ops/transact_get_items.h"
 
 namespace holdfast::json {
 namespace {
@@ -108,6 +109,80 @@ TEST(StructReader, OfEqualNamesTheLastWins) {
   ASSERT_TRUE(batch.has_value());
   EXPECT_EQ(batch->request_items.size(), 1u);
   EXPECT_TRUE(batch->request_items.contains("b"));
+}
+
+// A request has a fault in every third byte if it likes: what is kept for the report is what can be reported.
+TEST(StructReader, OfManyFaultsTheFirstTenAreKept) {
+  std::string definitions;
+  for (int i = 0; i < 8000; ++i) definitions += i == 0 ? "{}" : ",{}";
+  Violations violations;
+  ASSERT_TRUE(Read<CreateTableRequest>(
+      R"({"TableName":"t","KeySchema":[],"AttributeDefinitions":[)" + definitions + "]}", &violations));
+  ASSERT_EQ(violations.list.size(), 10u);
+  EXPECT_EQ(
+      violations.list[0].text,
+      "Value null at 'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: Member must "
+      "not be null");
+  EXPECT_EQ(
+      violations.list[9].text,
+      "Value null at 'attributeDefinitions.5.member.attributeType' failed to satisfy constraint: Member must "
+      "not be null");
+  EXPECT_EQ(violations.missing.size(), 16000u) << "places, for the checks that come";
+}
+
+// The order of the report is that of the API's fields, whatever the order of the JSON's: none of the ten may
+// be lost.
+TEST(StructReader, TheFirstFaultsAreThoseOfTheFirstFields) {
+  std::string definitions;
+  for (int i = 0; i < 50; ++i) definitions += i == 0 ? "{}" : ",{}";
+  Violations violations;
+  ASSERT_TRUE(Read<CreateTableRequest>(
+      R"({"BillingMode":"X","KeySchema":[{}],"AttributeDefinitions":[)" + definitions + "]}", &violations));
+  std::string texts;
+  for (const Violation& violation : violations.list) texts += violation.text + "\n";
+  EXPECT_EQ(violations.list.size(), 11u) << "ten, and the one that is reported alone";
+  EXPECT_NE(texts.find("'attributeDefinitions.1.member"), std::string::npos) << texts;
+  EXPECT_NE(texts.find("The parameter 'TableName' is required"), std::string::npos) << texts;
+}
+
+// Of a list that is too long by its rule one element more is read than the rule allows: its length is
+// refused.
+TEST(StructReader, ListsAndMapsAreReadAsFarAsTheirRulesAllow) {
+  auto repeat = [](const std::string& what, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += (i == 0 ? "" : ",") + what;
+    return text;
+  };
+  Violations violations;
+  auto gets = Read<TransactGetItemsRequest>(R"({"TransactItems":[)" + repeat(R"({"Get":{}})", 100000) + "]}",
+                                            &violations);
+  ASSERT_TRUE(gets.has_value());
+  EXPECT_EQ(gets->transact_items.size(), 101u);
+  EXPECT_EQ(violations.missing.size(), 202u);
+  std::string tables;
+  for (int i = 0; i < 60000; ++i)
+    tables.append(i == 0 ? "\"t" : ",\"t").append(std::to_string(i)).append("\":{}");
+  auto batch = Read<BatchGetItemRequest>(R"({"RequestItems":{)" + tables + "}}", &violations);
+  ASSERT_TRUE(batch.has_value());
+  EXPECT_EQ(batch->request_items.size(), 101u);
+}
+
+// Lists without a rule of their own have one together.
+TEST(StructReader, ARequestHasABoundedNumberOfElements) {
+  auto definitions = [](int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += i == 0 ? "{}" : ",{}";
+    return R"({"TableName":"t","AttributeDefinitions":[)" + text + "]}";
+  };
+  EXPECT_EQ(ErrorOf<CreateTableRequest>(definitions(32768)), "none");
+  EXPECT_EQ(ErrorOf<CreateTableRequest>(definitions(32769)),
+            "The lists and maps of a request may have 32768 elements at most");
+  EXPECT_EQ(ErrorOf<CreateTableRequest>(definitions(5'000'000)),
+            "The lists and maps of a request may have 32768 elements at most");
+  // Items are as many as their bytes: an answer has tens of thousands.
+  std::string items;
+  for (int i = 0; i < 50000; ++i) items += i == 0 ? "{}" : ",{}";
+  EXPECT_EQ(ErrorOf<QueryResponse>(R"({"Items":[)" + items + "]}"), "none");
 }
 
 // Responses have kinds of values that no request has.

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "expression/bind.h"
 #include "value/flat.h"
 
 namespace holdfast::ops {
 namespace {
-
-constexpr size_t kReportedMax = 10;
 
 bool IsName(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -27,33 +26,37 @@ size_t CharacterCount(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-std::string JavaText(const Item& value) {
-  std::string text = "{";
+void AppendJavaText(std::string_view value, std::string* out) {
+  out->append(value.substr(0, limits::kShownBytesMax + 1));
+}
+
+void AppendJavaText(const Item& value, std::string* out) {
+  out->push_back('{');
   value::MapView item(value);
-  for (uint32_t i = 0; i < item.size(); ++i) {
+  for (uint32_t i = 0; i < item.size() && !HasEnough(*out); ++i) {
     value::Attribute attribute = item.At(i);
-    text.append(i > 0 ? ", " : "").append(attribute.name).append("=");
-    text.append(expression::ValueText(attribute.value));
+    if (i > 0) out->append(", ");
+    AppendJavaText(attribute.name, out);
+    out->append("=").append(expression::ValueText(attribute.value));
   }
-  return text + "}";
+  out->push_back('}');
 }
 
 void ConstraintChecker::CheckPattern(const std::string& text, const Rules& rules) {
-  if (!rules.pattern.empty() && !IsName(text)) Add("'" + text + "'", rules, std::string(kPatternConstraint));
+  if (!rules.pattern.empty() && !IsName(text)) {
+    Add([&] { return Quoted(text); }, rules, kPatternConstraint);
+  }
 }
 
-void CheckTableName(const FieldPath& path, const Rules& rules, const std::string& name,
-                    Violations* violations) {
-  auto add = [&](std::string_view constraint) {
-    violations->list.push_back(path.NotKept("'" + name + "'", rules, constraint));
-  };
+void ConstraintChecker::CheckTableName(const std::string& name, const Rules& rules) {
+  auto add = [&](std::string_view constraint) { Add([&] { return Quoted(name); }, rules, constraint); };
   bool of_new_table = rules.table_name == TableNameRule::kOfNewTable;
   if (rules.table_name == TableNameRule::kOfTable && !name.starts_with("arn:") &&
       (name.size() < 3 || name.size() > 255)) {
-    Violation violation = path.NotKept("", rules, "");
-    violation.text = "TableName must be at least 3 characters long and at most 255 characters long";
-    violation.plain = true;
-    violations->list.push_back(std::move(violation));
+    if (IsMissing(path_.Place())) return;
+    violations_->Add({path_.Place(),
+                      "TableName must be at least 3 characters long and at most 255 characters long",
+                      /*alone=*/true, /*plain=*/true});
     return;
   }
   if (name.starts_with("arn:") && !of_new_table) {
@@ -82,7 +85,7 @@ Status ToStatus(Violations violations) {
   std::stable_sort(list.begin(), list.end(),
                    [](const Violation& a, const Violation& b) { return a.order < b.order; });
   if (list[0].plain) return ValidationError(list[0].text);
-  if (list.size() > kReportedMax) list.resize(kReportedMax);
+  if (list.size() > limits::kViolationsReportedMax) list.resize(limits::kViolationsReportedMax);
   std::string message = std::to_string(list.size()) +
                         (list.size() == 1 ? " validation error detected: " : " validation errors detected: ");
   for (const Violation& violation : list) {

@@ -5,6 +5,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
+#include "base/shown.h"
 
 namespace holdfast::value {
 namespace {
@@ -143,7 +144,10 @@ void FlatWriter::EndMap() {
   // Of equal names the last one given wins, as in the JSON parsers of AWS's clients.
   auto kept = first;
   for (auto it = first; it != entries_.end(); ++it) {
-    if (kept != first && (kept - 1)->name == it->name) --kept;
+    if (kept != first && (kept - 1)->name == it->name) {
+      --kept;
+      if (!repeated_name_) repeated_name_ = it->name;
+    }
     *kept++ = *it;
   }
   entries_.erase(kept, entries_.end());
@@ -221,10 +225,15 @@ std::string FlatWriter::TakeMap() {
 }
 
 void FlatWriter::Clear() {
+  // By swapping: a string that is assigned an empty one keeps its memory.
+  if (buffer_.capacity() > limits::kKeptBytesMax) std::string().swap(buffer_);
+  if (assembled_.capacity() > limits::kKeptBytesMax) std::string().swap(assembled_);
+  if (entries_.capacity() > limits::kKeptBytesMax / sizeof(EntryRef)) std::vector<EntryRef>().swap(entries_);
   buffer_.clear();
   entries_.clear();
   frames_.clear();
   name_ = {};
+  repeated_name_.reset();
 }
 
 // --- checking ---
@@ -370,6 +379,10 @@ Error NestingTooDeep() {
       "supported limit");
 }
 
+Error ItemTooLarge() {
+  return ValidationError("Item size has exceeded the maximum allowed size");
+}
+
 namespace {
 
 // The wording, with its blanks and its grammar, is DynamoDB's.
@@ -384,6 +397,10 @@ Error DuplicateMember(Type type, const std::vector<ByteView>& members) {
   if (type == Type::kNumberSet) return RequestError("Input collection contains duplicates");
   std::string message = "One or more parameter values were invalid: Input collection [";
   for (const ByteView& member : members) {
+    if (message.size() > limits::kShownBytesMax) {
+      message = base::Shown(message);
+      break;
+    }
     if (&member != &members.front()) message += ", ";
     if (type == Type::kBinarySet) {
       base::AppendBase64(member, &message);

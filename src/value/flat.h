@@ -185,6 +185,8 @@ class FlatWriter {
   void Name(ByteView name) { name_ = name; }
   // Of attributes with one name the last wins.
   void EndMap();
+  // A name that stood twice in one of the maps so far; empty: none did.
+  const std::optional<std::string>& repeated_name() const { return repeated_name_; }
   void BeginList() { Begin(); }
   void EndList();
   void BeginSet() { Begin(); }
@@ -192,7 +194,9 @@ class FlatWriter {
   // Returns false when a member came twice; the set then holds it once.
   bool EndSet(Type type);
 
-  // The finished top-level value; the writer is empty again and keeps its memory.
+  // How much there is so far, without what open containers add for their entries.
+  size_t bytes() const { return buffer_.size(); }
+  // The finished top-level value; the writer is empty again and keeps its memory, unless there is much of it.
   ByteView value() const { return buffer_; }
   std::string TakeValue();
   // The payload of the finished top-level map: an item.
@@ -221,6 +225,7 @@ class FlatWriter {
   std::vector<EntryRef> entries_;
   std::vector<Frame> frames_;
   ByteView name_;
+  std::optional<std::string> repeated_name_;
 };
 
 // Writes one set from its members (number texts for NS, raw bytes otherwise), refusing what DynamoDB refuses:
@@ -229,6 +234,8 @@ Status WriteSet(Type type, const std::vector<ByteView>& members, FlatWriter* wri
 
 // The error for documents nested deeper than limits::kDocumentDepthMax.
 Error NestingTooDeep();
+// The error for items larger than limits::kItemSizeBytesMax.
+Error ItemTooLarge();
 
 // Checks bytes of unknown origin completely: structure, order, canonical widths, UTF-8 left alone.
 bool IsWellFormedItem(ByteView bytes);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/shown.h"
 
 namespace holdfast::value {
 namespace {
@@ -18,7 +19,7 @@ constexpr size_t kMantissaBytesMax = 20;
 
 Error NotNumeric(std::string_view text) {
   std::string message = "The parameter cannot be converted to a numeric value";
-  if (!text.empty()) message.append(": ").append(text);
+  if (!text.empty()) message.append(": ").append(base::Shown(text));
   return Error(ErrorCode::kValidation, std::move(message));
 }
 
