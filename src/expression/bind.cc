@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/limits.h"
+#include "base/shown.h"
 #include "expression/reserved_words.h"
 
 namespace holdfast::expression {
@@ -22,11 +23,11 @@ bool IsPlaceholder(std::string_view key, char lead) {
 Status CheckPlaceholder(std::string_view map, std::string_view key, char lead) {
   std::string prefix = std::string(map) + " contains invalid key: ";
   if (!IsPlaceholder(key, lead)) {
-    return ValidationError(prefix + "Syntax error; key: \"" + std::string(key) + "\"");
+    return ValidationError(prefix + "Syntax error; key: \"" + base::Shown(key) + "\"");
   }
   if (key.size() > limits::kExpressionSubstitutionBytesMax) {
     return ValidationError(prefix + "The expression attribute map key is too long; key: \"" +
-                           std::string(key) + "\"");
+                           base::Shown(key) + "\"");
   }
   return Ok{};
 }
@@ -54,8 +55,10 @@ std::string ValueText(ValueView value) {
   std::string text = "AttributeValue: {" + std::string(value::TypeName(value.type())) + ":";
   switch (value.type()) {
     case Type::kNumber: value.number().AppendText(&text); break;
-    case Type::kString: text += value.payload(); break;
-    case Type::kBinary: base::AppendBase64(value.payload(), &text); break;
+    case Type::kString: text += base::Shown(value.payload()); break;
+    case Type::kBinary:
+      text += base::Shown(base::Base64(value.payload().substr(0, limits::kShownBytesMax)));
+      break;
     case Type::kTrue: text += "true"; break;
     case Type::kFalse: text += "false"; break;
     default: text += "..."; break;
@@ -93,7 +96,7 @@ class Binder {
     for (const Node& node : tree_->nodes) {
       for (const PathStep& step : node.path) {
         if (!step.is_position() && step.name[0] != '#' && IsReservedWord(step.name)) {
-          return Fail("Attribute name is a reserved keyword; reserved keyword: " + step.name);
+          return Fail("Attribute name is a reserved keyword; reserved keyword: " + std::string(step.name));
         }
       }
     }
@@ -151,7 +154,7 @@ class Binder {
       if (!name) {
         return Fail(
             "An expression attribute name used in the document path is not defined; attribute name: " +
-            step.name);
+            std::string(step.name));
       }
       step.name = *name;
     }
@@ -327,7 +330,7 @@ class Binder {
     for (std::string_view known : kAttributeTypeNames) {
       if (name == known) return Ok{};
     }
-    return Fail("Invalid attribute type name found; type: " + std::string(name) +
+    return Fail("Invalid attribute type name found; type: " + base::Shown(name) +
                 ", valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}");
   }
 
@@ -362,6 +365,11 @@ Status Scope::CheckMaps() const {
 
 Status Scope::CheckNames() const {
   if (names_->empty()) return ValidationError("ExpressionAttributeNames must not be empty");
+  size_t bytes = 0;
+  for (const auto& [placeholder, name] : *names_) bytes += placeholder.size() + name.size();
+  if (bytes > limits::kExpressionMapBytesMax) {
+    return ValidationError("ExpressionAttributeNames exceeds max size");
+  }
   for (const auto& [placeholder, name] : *names_) {
     HF_CHECK_OK(CheckPlaceholder("ExpressionAttributeNames", placeholder, '#'));
     if (name.empty() || name.size() > limits::kAttributeNameBytesMax) {
@@ -383,12 +391,19 @@ Status Scope::CheckValues() const {
     HF_CHECK_OK(CheckPlaceholder("ExpressionAttributeValues", values.At(i).name, ':'));
   }
   if (const Error* defect = values_->defect()) return *defect;
+  // The flat form takes more than what is counted.
+  bool may_exceed = values_->flat().size() > limits::kExpressionMapBytesMax;
+  if (may_exceed && value::ItemSize(values) > limits::kExpressionMapBytesMax) {
+    return ValidationError("ExpressionAttributeValues exceeds max size");
+  }
   return Ok{};
 }
 
 Status Scope::CheckAllUsed() const {
   std::string unused;
-  auto add = [&](std::string_view key) { unused.append(unused.empty() ? "" : ", ").append(key); };
+  auto add = [&](std::string_view key) {
+    if (unused.size() <= limits::kShownBytesMax) unused.append(unused.empty() ? "" : ", ").append(key);
+  };
   if (names_ != nullptr) {
     std::vector<const std::string*> used = names_used_;
     std::sort(used.begin(), used.end());
@@ -397,7 +412,7 @@ Status Scope::CheckAllUsed() const {
     }
     if (!unused.empty()) {
       return RequestError("Value provided in ExpressionAttributeNames unused in expressions: keys: {" +
-                          unused + "}");
+                          base::Shown(unused) + "}");
     }
   }
   if (values_ != nullptr) {
@@ -407,7 +422,7 @@ Status Scope::CheckAllUsed() const {
     }
     if (!unused.empty()) {
       return RequestError("Value provided in ExpressionAttributeValues unused in expressions: keys: {" +
-                          unused + "}");
+                          base::Shown(unused) + "}");
     }
   }
   return Ok{};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/find.h"
+
 namespace holdfast::expression {
 namespace {
 
@@ -38,8 +40,7 @@ bool Contains(ValueView container, ValueView wanted) {
   switch (container.type()) {
     case Type::kString:
     case Type::kBinary:
-      return wanted.type() == container.type() &&
-             container.payload().find(wanted.payload()) != ByteView::npos;
+      return wanted.type() == container.type() && base::Contains(container.payload(), wanted.payload());
     case Type::kStringSet:
     case Type::kNumberSet:
     case Type::kBinarySet: {
@@ -66,10 +67,14 @@ bool Contains(ValueView container, ValueView wanted) {
 
 class Evaluator {
  public:
-  Evaluator(const Tree& tree, const MapView* item) : tree_(tree), item_(item) {}
+  Evaluator(const Tree& tree, const MapView* item, base::WorkMeter* work)
+      : tree_(tree), item_(item), work_(work) {}
 
   bool Holds(NodeId id) const {
     const Node& node = tree_.at(id);
+    if (work_->exhausted()) [[unlikely]]
+      return false;
+    work_->Spend(base::WorkMeter::kStepBytes);
     switch (node.op) {
       case Op::kAnd:
         return std::all_of(node.operands.begin(), node.operands.end(), [this](NodeId o) { return Holds(o); });
@@ -100,12 +105,13 @@ class Evaluator {
     switch (node.op) {
       case Op::kValue: found->value = ValueView(node.value); return;
       case Op::kPath:
-        if (item_ != nullptr) found->value = Resolve(node.path, *item_);
+        if (item_ != nullptr) found->value = Resolve(node.path, *item_, work_);
         return;
       default: {
         Found inner;
         Find(node.operands[0], &inner);
         if (!inner.value) return;
+        if (inner.value->type() == Type::kString) work_->Spend(inner.value->payload().size());
         auto size = SizeOf(*inner.value);
         if (!size) return;
         found->computed.push_back(static_cast<char>(Type::kNumber));
@@ -121,6 +127,7 @@ class Evaluator {
     Find(left, &a);
     Find(right, &b);
     if (!a.value || !b.value) return op == Op::kNotEqual;
+    work_->Spend(base::WorkMeter::kStepBytes + std::min(a.value->bytes().size(), b.value->bytes().size()));
     return Compare(op, *a.value, *b.value);
   }
 
@@ -135,19 +142,23 @@ class Evaluator {
     Found second;
     Find(node.operands[1], &second);
     if (!first.value || !second.value) return false;
+    work_->Spend(second.value->bytes().size());
     switch (node.function) {
       case Function::kAttributeType: return value::TypeName(first.value->type()) == second.value->payload();
       case Function::kBeginsWith:
         return first.value->type() == second.value->type() &&
                (first.value->type() == Type::kString || first.value->type() == Type::kBinary) &&
                first.value->payload().starts_with(second.value->payload());
-      case Function::kContains: return Contains(*first.value, *second.value);
+      case Function::kContains:
+        work_->Spend(first.value->bytes().size());
+        return Contains(*first.value, *second.value);
       default: HF_ASSERT(false);
     }
   }
 
   const Tree& tree_;
   const MapView* item_;
+  base::WorkMeter* const work_;
 };
 
 }  // namespace
@@ -173,8 +184,8 @@ Result<Condition> Condition::Parse(std::string_view what, std::string_view text,
   return Condition(std::move(tree));
 }
 
-bool Condition::Holds(const MapView* item) const {
-  return Evaluator(tree_, item).Holds(tree_.root);
+bool Condition::Holds(const MapView* item, base::WorkMeter* work) const {
+  return Evaluator(tree_, item, work).Holds(tree_.root);
 }
 
 }  // namespace holdfast::expression

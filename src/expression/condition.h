@@ -1,7 +1,8 @@
 // ConditionExpression and FilterExpression: a yes or no about an item.
 //
 //   HF_TRY(Condition condition, Condition::Parse("ConditionExpression", text, &scope));
-//   bool holds = condition.Holds(item);
+//   bool holds = condition.Holds(item, &work);
+//   HF_CHECK_OK(work.Check());
 //
 // Immutable; refers to the text and the values of its request, which must outlive it. Thread-safe.
 #pragma once
@@ -19,9 +20,10 @@ class Condition {
   // A tree made by hand. Requires: bound and well-typed.
   static Condition FromTree(Tree tree) { return Condition(std::move(tree)); }
 
-  // Null is an item that does not exist: it has no attributes.
-  bool Holds(const value::MapView* item) const;
-  bool Holds(value::MapView item) const { return Holds(&item); }
+  // Null is an item that does not exist: it has no attributes. When it has exhausted `work` the answer means
+  // nothing.
+  bool Holds(const value::MapView* item, base::WorkMeter* work) const;
+  bool Holds(value::MapView item, base::WorkMeter* work) const { return Holds(&item, work); }
 
   const Tree& tree() const { return tree_; }
   // Calls `visit(const Path&)` for each document path.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "expression/testing.h"
 
 namespace holdfast::expression {
@@ -39,7 +40,7 @@ std::string Holds(std::string text, const Item& item = kItem, NameMap names = {}
   Request request{std::move(text), kValues, std::move(names)};
   Result<Condition> condition = Condition::Parse("ConditionExpression", request.text, &request.scope);
   if (!condition) return Why(condition);
-  return condition->Holds(value::MapView(item)) ? "yes" : "no";
+  return condition->Holds(value::MapView(item), &request.work) ? "yes" : "no";
 }
 
 TEST(Condition, ComparisonsHoldForValuesOfOneTypeOnly) {
@@ -76,14 +77,14 @@ TEST(Condition, TheSizeOfAStringIsItsUtf16Length) {
   Request request{"size(wide) = :three", Item{{":three", 3}}};
   auto condition = Condition::Parse("ConditionExpression", request.text, &request.scope);
   ASSERT_TRUE(condition.has_value());
-  EXPECT_TRUE(condition->Holds(value::MapView(kItem)));
+  EXPECT_TRUE(condition->Holds(value::MapView(kItem), &request.work));
 }
 
 TEST(Condition, AnItemThatDoesNotExistHasNoAttributes) {
   Request request{"attribute_not_exists(s) AND NOT n = :n AND n <> :n", kValues};
   auto condition = Condition::Parse("ConditionExpression", request.text, &request.scope);
   ASSERT_TRUE(condition.has_value());
-  EXPECT_TRUE(condition->Holds(nullptr));
+  EXPECT_TRUE(condition->Holds(nullptr, &request.work));
 }
 
 TEST(Condition, PlaceholdersStandForOneNameWhateverItHolds) {
@@ -172,6 +173,77 @@ TEST(Scope, KeysOfTheMapsHaveAForm) {
             "ExpressionAttributeValues contains invalid key: Syntax error; key: \":v-1\"");
   EXPECT_EQ(check({{"#a", ""}}, Item{{":v", 1}}),
             "ExpressionAttributeNames contains invalid value: Empty attribute name; key: \"#a\"");
+}
+
+// --- what it costs ---
+
+// Bounds stand on this count (I-38): what a condition looks at is spent, whether it holds or not.
+TEST(Condition, SpendsTheBytesItLooksAt) {
+  const Item item{{"t", std::string(100'000, 'a')}, {"l", AttributeValue::List({"x", "y"})}, {"n", 1}};
+  auto spent = [&](std::string text) -> uint64_t {
+    Request request{std::move(text), Item{{":w", std::string(50'000, 'a') + "b"}, {":n", 1}}};
+    auto condition = Condition::Parse("ConditionExpression", request.text, &request.scope);
+    EXPECT_TRUE(condition.has_value()) << condition.error().message();
+    static_cast<void>(condition->Holds(value::MapView(item), &request.work));
+    return request.work.bytes();
+  };
+  constexpr uint64_t kSteps = 200;
+  auto about = [](uint64_t got, uint64_t bytes) { return got >= bytes && got <= bytes + kSteps; };
+  EXPECT_TRUE(about(spent("contains(t, :w)"), 150'000)) << spent("contains(t, :w)");
+  EXPECT_TRUE(about(spent("begins_with(t, :w)"), 50'000)) << spent("begins_with(t, :w)");
+  EXPECT_TRUE(about(spent("t = :w"), 50'000)) << spent("t = :w");
+  EXPECT_TRUE(about(spent("size(t) = :n"), 100'000)) << spent("size(t) = :n");
+  EXPECT_TRUE(about(spent("size(l) = :n"), 0)) << "a list knows its size";
+  EXPECT_TRUE(about(spent("n = :n"), 0)) << spent("n = :n");
+  EXPECT_TRUE(about(spent("contains(t, :w) and contains(t, :w)"), 150'000)) << "the second is not asked";
+  EXPECT_GE(spent("contains(t, :w) or contains(t, :w)"), 300'000U);
+}
+
+// 240 searches of 400 KB fit into an expression; an I/O thread makes 40 of them and leaves the rest to the
+// pool.
+TEST(Condition, StopsWhenItsWorkIsExhausted) {
+  const Item item{{"a", std::string(390'000, 'a')}};
+  std::string text = "contains(a,:v)";
+  for (int i = 1; i < 240; ++i) text += "or contains(a,:v)";
+  Request request{text, Item{{":v", std::string(195'000, 'a') + "b"}}};
+  auto condition = Condition::Parse("ConditionExpression", request.text, &request.scope);
+  ASSERT_TRUE(condition.has_value()) << condition.error().message();
+  base::WorkMeter work(base::WorkMeter::Bound::kInline);
+  static_cast<void>(condition->Holds(value::MapView(item), &work));
+  EXPECT_GT(work.bytes(), limits::kInlineWorkBytesMax);
+  EXPECT_LT(work.bytes(), limits::kInlineWorkBytesMax + 600'000);
+  EXPECT_EQ(work.Check().error().code(), ErrorCode::kWouldBlock);
+  EXPECT_FALSE(condition->Holds(value::MapView(item), &request.work));
+  EXPECT_TRUE(request.work.Check()) << "where it may take long it is answered";
+  EXPECT_LT(request.work.bytes(), 240 * 600'000U);
+}
+
+// 4 KB of text name an attribute a thousand times: its 64 KB must not be there as often.
+TEST(Condition, RefersToNamesInsteadOfCopyingThem) {
+  Request request{"#n = :v or #n > :v", Item{{":v", 1}}, {{"#n", std::string(65'535, 'n')}}};
+  auto condition = Condition::Parse("ConditionExpression", request.text, &request.scope);
+  ASSERT_TRUE(condition.has_value());
+  int paths = 0;
+  condition->ForEachPath([&](const Path& path) {
+    ++paths;
+    EXPECT_EQ(path[0].name.data(), request.names.at("#n").data());
+  });
+  EXPECT_EQ(paths, 2);
+}
+
+TEST(Condition, NamesAndValuesHaveTwoMegabytesEach) {
+  auto check = [](AttributeMap values, NameMap names) {
+    Request request{"", Item(values), std::move(names)};
+    Status sound = request.scope.CheckMaps();
+    return sound ? "ok" : sound.error().message();
+  };
+  std::string half(limits::kExpressionMapBytesMax / 2 - 2, 'x');
+  EXPECT_EQ(check({{":a", half}, {":b", half}}, {{"#a", "a"}}), "ok");
+  EXPECT_EQ(check({{":a", half}, {":b", half + "x"}}, {{"#a", "a"}}),
+            "ExpressionAttributeValues exceeds max size");
+  NameMap names;
+  for (int i = 0; i < 32; ++i) names["#" + std::to_string(i)] = std::string(65'535, 'n');
+  EXPECT_EQ(check({{":a", 1}}, names), "ExpressionAttributeNames exceeds max size");
 }
 
 }  // namespace

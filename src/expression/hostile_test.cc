@@ -26,14 +26,15 @@ void Survive(const std::string& text) {
     EXPECT_LE(tree->nodes.size(), text.size());
   }
   if (auto condition = Condition::Parse("ConditionExpression", text, &request.scope)) {
-    static_cast<void>(condition->Holds(item));
+    static_cast<void>(condition->Holds(item, &request.work));
   }
   if (auto tree = ParseKeyConditionTree(text, &request.scope)) {
     static_cast<void>(CollectKeyConditions(*tree).has_value());
   }
-  if (auto update = Update::Parse(text, &request.scope)) static_cast<void>(update->Apply(item).has_value());
+  if (auto update = Update::Parse(text, &request.scope))
+    static_cast<void>(update->Apply(item, &request.work).has_value());
   if (auto projection = Projection::Parse(text, &request.scope)) {
-    static_cast<void>(projection->Apply(item).size());
+    static_cast<void>(projection->Apply(item, &request.work).size());
   }
 }
 

@@ -91,12 +91,13 @@ class Collector {
     }
     if (path == nullptr)
       return Fail("Invalid condition in KeyConditionExpression: No key attribute specified");
-    const std::string& attribute = path->path[0].name;
+    std::string_view attribute = path->path[0].name;
     for (const KeyCondition& other : conditions) {
       if (other.attribute == attribute)
         return Fail("KeyConditionExpressions must only contain one condition per key");
     }
-    conditions.push_back({attribute, kind, values[0], values.size() > 1 ? values[1] : ByteView()});
+    conditions.push_back(
+        {std::string(attribute), kind, values[0], values.size() > 1 ? values[1] : ByteView()});
     return Ok{};
   }
 

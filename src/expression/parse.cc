@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/limits.h"
+#include "base/shown.h"
 #include "expression/token.h"
 
 namespace holdfast::expression {
@@ -346,7 +347,7 @@ class Parser {
     const Token& token = tokens_[at_];
     bool placeholder = token.kind == Token::Kind::kName;
     if (!placeholder && (token.kind != Token::Kind::kWord || IsKeyword(token))) return SyntaxError();
-    node->path.push_back({.name = std::string(TextOf(token))});
+    node->path.push_back({.name = TextOf(token)});
     node->has_name_placeholder |= placeholder;
     ++at_;
     return Ok{};
@@ -439,13 +440,16 @@ Result<ParsedProjection> ParseProjectionText(std::string_view text) {
 std::string PathText(const Path& path) {
   std::string text = "[";
   for (const PathStep& step : path) {
+    if (text.size() > limits::kExpressionBytesMax) break;
     if (text.size() > 1) text += ", ";
-    text += step.is_position() ? "[" + std::to_string(step.position) + "]" : step.name;
+    text += step.is_position() ? "[" + std::to_string(step.position) + "]"
+                               : base::Shown(step.name, limits::kExpressionBytesMax);
   }
   return text + "]";
 }
 
-std::optional<value::ValueView> Resolve(const Path& path, value::MapView item) {
+std::optional<value::ValueView> Resolve(const Path& path, value::MapView item, base::WorkMeter* work) {
+  work->Spend(FindCost(path[0].name, item.size()));
   std::optional<value::ValueView> found = item.Find(path[0].name);
   for (size_t i = 1; found && i < path.size(); ++i) {
     const PathStep& step = path[i];
@@ -456,7 +460,9 @@ std::optional<value::ValueView> Resolve(const Path& path, value::MapView item) {
       found = value::ValueView(list.Entry(static_cast<uint32_t>(step.position)));
     } else {
       if (found->type() != value::Type::kMap) return std::nullopt;
-      found = found->map().Find(step.name);
+      value::MapView map = found->map();
+      work->Spend(FindCost(step.name, map.size()));
+      found = map.Find(step.name);
     }
   }
   return found;

@@ -18,9 +18,9 @@ struct PathNode {
   template <class Key>
   struct Child;
 
-  int leaf = kInner;                       // the path's number, when one ends here
-  std::vector<Child<std::string>> fields;  // in order of name
-  std::vector<Child<int64_t>> elements;    // in order of position
+  int leaf = kInner;                            // the path's number, when one ends here
+  std::vector<Child<std::string_view>> fields;  // in order of name
+  std::vector<Child<int64_t>> elements;         // in order of position
 };
 
 template <class Key>
@@ -40,16 +40,12 @@ class PathTree {
   // True when no path goes below a top-level attribute.
   bool is_flat() const { return is_flat_; }
 
-  // Writes the parts of `item` under the tree as a map: nested parents kept, list elements closed up.
-  void Project(value::MapView item, value::FlatWriter* writer) const;
+  // Writes the parts of `item` under the tree as a map: nested parents kept, list elements closed up. Spends
+  // what it looks at and copies; it does not stop, as it is bounded by the item and the tree.
+  void Project(value::MapView item, value::FlatWriter* writer, base::WorkMeter* work) const;
 
  private:
-  struct Clash {
-    enum class Kind : uint8_t { kNone, kOverlap, kConflict };
-    Kind kind = Kind::kNone;
-    int other = 0;  // the path it clashes with
-  };
-  Clash Insert(int number);
+  void Append(int number);
 
   PathNode root_;
   std::vector<Path> paths_;

@@ -15,13 +15,13 @@ Projection Projection::OfAttributes(const std::vector<std::string>& names) {
   std::vector<Path> paths;
   for (const std::string& name : names) paths.push_back({{.name = name}});
   auto tree = PathTree::Build("AttributesToGet", std::move(paths));
-  HF_ASSERT(tree.has_value());  // Requires: distinct names
+  HF_ASSERT(tree.has_value());
   return Projection(*std::move(tree));
 }
 
-Item Projection::Apply(value::MapView item) const {
+Item Projection::Apply(value::MapView item, base::WorkMeter* work) const {
   value::FlatWriter writer;
-  tree_.Project(item, &writer);
+  tree_.Project(item, &writer, work);
   return Item::FromFlat(writer.TakeMap());
 }
 

@@ -1,6 +1,6 @@
 // ProjectionExpression: which parts of an item to return.
 //
-// Immutable, owns its paths. Thread-safe.
+// Immutable; refers to the text and the names of its request, which must outlive it. Thread-safe.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,11 @@ namespace holdfast::expression {
 class Projection {
  public:
   static Result<Projection> Parse(std::string_view text, Scope* scope);
-  // Whole top-level attributes, by name.
+  // Whole top-level attributes, by name. Requires: distinct names, which outlive it.
   static Projection OfAttributes(const std::vector<std::string>& names);
 
   // The projected item; may be empty.
-  Item Apply(value::MapView item) const;
+  Item Apply(value::MapView item, base::WorkMeter* work) const;
   const PathTree& tree() const { return tree_; }
 
  private:

@@ -14,6 +14,7 @@ struct Request {
   Item values;
   NameMap names = {};
   Scope scope{&names, &values};
+  base::WorkMeter work{base::WorkMeter::Bound::kRequest};
 };
 
 // The message of a failure without the "Invalid XExpression: " before it; "ok" when there is none.

@@ -2,18 +2,22 @@
 // bind.cc turns placeholders into names and values; the evaluators never look at text.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/work_meter.h"
 #include "value/flat.h"
 
 namespace holdfast::expression {
 
 // One step of a document path: an attribute or map key, or a list position.
 struct PathStep {
-  std::string name;  // empty for a position
+  // Empty for a position. In the expression's text or the request's map of names, neither of which it may
+  // outlive: 4 KB of text can name an attribute of 64 KB a thousand times.
+  std::string_view name;
   int64_t position = -1;
 
   bool is_position() const { return position >= 0; }
@@ -24,8 +28,13 @@ using Path = std::vector<PathStep>;
 // "[a, b, [0]]": how DynamoDB prints a path in its messages.
 std::string PathText(const Path& path);
 
+// What it comes to to look `name` up in a map of so many entries: the names that a binary search compares.
+inline size_t FindCost(std::string_view name, size_t entries) {
+  return base::WorkMeter::kStepBytes + static_cast<size_t>(std::bit_width(entries)) * (name.size() + 4);
+}
+
 // Follows `path` from the top of an item. Empty when it leads nowhere.
-std::optional<value::ValueView> Resolve(const Path& path, value::MapView item);
+std::optional<value::ValueView> Resolve(const Path& path, value::MapView item, base::WorkMeter* work);
 
 enum class Op : uint8_t {
   // operands

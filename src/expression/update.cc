@@ -63,34 +63,62 @@ int DepthOf(ValueView value) {
 
 class Application {
  public:
-  Application(const ParsedUpdate& parsed, const PathTree& paths, bool legacy, MapView old)
-      : tree_(parsed.tree), clauses_(parsed.clauses), paths_(paths), legacy_(legacy), old_(old) {}
+  Application(const ParsedUpdate& parsed, const PathTree& paths, bool legacy, MapView old,
+              base::WorkMeter* work)
+      : tree_(parsed.tree),
+        clauses_(parsed.clauses),
+        paths_(paths),
+        legacy_(legacy),
+        old_(old),
+        work_(work) {}
 
   Result<Item> Run() {
     outcomes_.reserve(clauses_.size());
     for (size_t i = 0; i < clauses_.size(); ++i) {
       HF_TRY(Outcome outcome, Evaluate(clauses_[i], paths_.paths()[i]));
+      // All that is stored stands in the new item: it is known to be too large before it is built.
+      if (outcome.kind == Outcome::Kind::kStore) {
+        HF_CHECK_OK(Take(outcome.value.value().bytes().size() + paths_.paths()[i].back().name.size()));
+      }
       outcomes_.push_back(std::move(outcome));
     }
+    work_->Spend(old_.bytes().size());
+    HF_CHECK_OK(work_->Check());
     FlatWriter writer;
     HF_CHECK_OK(RewriteMap(paths_.root(), old_, &writer));
     return Item::FromFlat(writer.TakeMap());
   }
 
  private:
+  // Of the new item's bytes.
+  Status Take(size_t bytes) {
+    stored_bytes_ += bytes;
+    if (stored_bytes_ > limits::kFlatItemBytesMax) return UpdatedItemTooLarge();
+    work_->Spend(bytes);
+    return work_->Check();
+  }
+  // Elements or members of two parts, about to be put together: neither is larger than an item.
+  Status CheckBuilt(ByteView a, ByteView b) const {
+    if (a.size() + b.size() > limits::kFlatItemBytesMax) return UpdatedItemTooLarge();
+    work_->Spend(a.size() + b.size());
+    return work_->Check();
+  }
+
   Result<Outcome> Evaluate(const UpdateClause& clause, const Path& path) const {
     switch (clause.kind) {
       case Kind::kRemove: return Outcome{};
       case Kind::kSet: {
         HF_TRY(Computed value, Operand(clause.value));
+        work_->Spend(value.value().bytes().size());
+        HF_CHECK_OK(work_->Check());
         if (value::IsContainer(value.value().type()) &&
             static_cast<int>(path.size()) - 1 + DepthOf(value.value()) > limits::kDocumentDepthMax) {
           return value::NestingTooDeep();
         }
         return Outcome{Outcome::Kind::kStore, std::move(value)};
       }
-      case Kind::kAdd: return Add(Resolve(path, old_), ValueView(tree_.at(clause.value).value));
-      case Kind::kDelete: return Delete(Resolve(path, old_), ValueView(tree_.at(clause.value).value));
+      case Kind::kAdd: return Add(Resolve(path, old_, work_), ValueView(tree_.at(clause.value).value));
+      case Kind::kDelete: return Delete(Resolve(path, old_, work_), ValueView(tree_.at(clause.value).value));
     }
     HF_ASSERT(false);
   }
@@ -100,7 +128,7 @@ class Application {
     switch (node.op) {
       case Op::kValue: return Computed{{}, node.value};
       case Op::kPath: {
-        auto found = Resolve(node.path, old_);
+        auto found = Resolve(node.path, old_, work_);
         if (!found) return MissingAttribute();
         return Computed{{}, found->bytes()};
       }
@@ -108,7 +136,8 @@ class Application {
       case Op::kMinus: return Arithmetic(node);
       case Op::kFunction:
         if (node.function == Function::kListAppend) return ListAppend(node);
-        if (auto found = Resolve(tree_.at(node.operands[0]).path, old_)) return Computed{{}, found->bytes()};
+        if (auto found = Resolve(tree_.at(node.operands[0]).path, old_, work_))
+          return Computed{{}, found->bytes()};
         return Operand(node.operands[1]);
       default: HF_ASSERT(false);
     }
@@ -124,12 +153,15 @@ class Application {
   }
 
   Result<Computed> ListAppend(const Node& node) const {
+    HF_TRY(Computed head, Operand(node.operands[0]));
+    if (head.value().type() != Type::kList) return WrongOperand();
+    HF_TRY(Computed tail, Operand(node.operands[1]));
+    if (tail.value().type() != Type::kList) return WrongOperand();
+    HF_CHECK_OK(CheckBuilt(head.value().bytes(), tail.value().bytes()));
     FlatWriter writer;
     writer.BeginList();
-    for (NodeId id : node.operands) {
-      HF_TRY(Computed part, Operand(id));
-      if (part.value().type() != Type::kList) return WrongOperand();
-      ContainerView elements = part.value().entries();
+    for (const Computed* part : {&head, &tail}) {
+      ContainerView elements = part->value().entries();
       for (uint32_t i = 0; i < elements.size(); ++i) writer.Copy(ValueView(elements.Entry(i)));
     }
     writer.EndList();
@@ -143,6 +175,7 @@ class Application {
       HF_TRY(Number sum, Number::Add(old->number(), operand.number()));
       return Outcome{Outcome::Kind::kStore, {EncodeNumber(sum), {}}};
     }
+    HF_CHECK_OK(CheckBuilt(old->bytes(), operand.bytes()));
     FlatWriter writer;
     if (operand.type() == Type::kList) {
       writer.BeginList();
@@ -165,6 +198,7 @@ class Application {
   Result<Outcome> Delete(std::optional<ValueView> old, ValueView operand) const {
     if (!old) return Outcome{};
     if (old->type() != operand.type()) return legacy_ ? LegacyMismatch() : WrongOperand();
+    HF_CHECK_OK(CheckBuilt(old->bytes(), operand.bytes()));
     ContainerView members = old->entries(), doomed = operand.entries();
     FlatWriter writer;
     writer.BeginSet();
@@ -244,7 +278,9 @@ class Application {
   const PathTree& paths_;
   const bool legacy_;
   const MapView old_;
+  base::WorkMeter* const work_;
   std::vector<Outcome> outcomes_;
+  size_t stored_bytes_ = 0;  // of outcomes_
 };
 
 }  // namespace
@@ -267,8 +303,12 @@ Update Update::FromLegacy(ParsedUpdate parsed) {
   return Update(std::move(parsed), *std::move(tree), /*legacy=*/true);
 }
 
-Result<Item> Update::Apply(MapView old) const {
-  return Application(parsed_, paths_, legacy_, old).Run();
+Error UpdatedItemTooLarge() {
+  return ValidationError("Item size to update has exceeded the maximum allowed size");
+}
+
+Result<Item> Update::Apply(MapView old, base::WorkMeter* work) const {
+  return Application(parsed_, paths_, legacy_, old, work).Run();
 }
 
 bool Update::only_removes() const {

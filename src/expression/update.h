@@ -14,6 +14,8 @@
 
 namespace holdfast::expression {
 
+Error UpdatedItemTooLarge();
+
 class Update {
  public:
   static Result<Update> Parse(std::string_view text, Scope* scope);
@@ -21,8 +23,10 @@ class Update {
   // append to lists. Requires: bound, distinct top-level paths.
   static Update FromLegacy(ParsedUpdate update);
 
-  // Fails, as DynamoDB does, where a path or an operand does not fit the item.
-  Result<Item> Apply(value::MapView old) const;
+  // Fails, as DynamoDB does, where a path or an operand does not fit the item, and as soon as the new item is
+  // larger than any may be. (Up to limits::kFlatItemBytesMax it may still be too large: the caller measures
+  // it.) Also fails when `work` is exhausted.
+  Result<Item> Apply(value::MapView old, base::WorkMeter* work) const;
 
   // The paths it touches, numbered like its clauses.
   const PathTree& paths() const { return paths_; }

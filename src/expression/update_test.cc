@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "expression/testing.h"
 
 namespace holdfast::expression {
@@ -34,7 +35,7 @@ Item Apply(std::string text, std::string* why, const Item& item = kItem) {
   Result<Update> update = Update::Parse(request.text, &request.scope);
   *why = Why(update);
   if (!update) return item;
-  Result<Item> applied = update->Apply(value::MapView(item));
+  Result<Item> applied = update->Apply(value::MapView(item), &request.work);
   *why = Why(applied);
   return std::move(applied).value_or(item);
 }
@@ -154,7 +155,7 @@ TEST(Update, TheResultMayNotNestTooDeeply) {
     Request request{"SET m.k = :v", Item{{":v", value}}};
     Result<Update> update = Update::Parse(request.text, &request.scope);
     if (!update) return Why(update);
-    return Why(update->Apply(value::MapView(kItem)));
+    return Why(update->Apply(value::MapView(kItem), &request.work));
   };
   EXPECT_EQ(apply(31), "ok");
   EXPECT_TRUE(apply(32).starts_with("Nesting Levels have exceeded"));
@@ -167,6 +168,44 @@ TEST(Update, OnlyRemovesTellsWhetherAnItemWouldBeMade) {
   };
   EXPECT_TRUE(only_removes("REMOVE a DELETE ss :xy"));
   EXPECT_FALSE(only_removes("REMOVE a ADD n :one"));
+}
+
+// --- what it costs ---
+
+// 300 clauses that name one value of 400 KB would make an item of 120 MB, only to measure it.
+TEST(Update, StopsAsSoonAsTheItemIsLargerThanAnyMayBe) {
+  auto apply = [](const std::string& text, const Item& values, uint64_t* spent) {
+    Request request{text, values};
+    Result<Update> update = Update::Parse(request.text, &request.scope);
+    EXPECT_TRUE(update.has_value()) << Why(update);
+    std::string why = Why(update->Apply(value::MapView(kItem), &request.work));
+    *spent = request.work.bytes();
+    return why;
+  };
+  const std::string kTooLarge = "Item size to update has exceeded the maximum allowed size";
+  std::string sets = "SET a0=:v", appends = "SET b0=list_append(:v,:v)";
+  for (int i = 1; i < 150; ++i) {
+    sets += ",a" + std::to_string(i) + "=:v";
+    appends += ",b" + std::to_string(i) + "=list_append(:v,:v)";
+  }
+  uint64_t spent = 0;
+  EXPECT_EQ(apply(sets, Item{{":v", std::string(400'000, 'x')}}, &spent), kTooLarge);
+  EXPECT_LT(spent, 3 * limits::kFlatItemBytesMax);
+  std::vector<AttributeValue> elements(100'000, AttributeValue("xyz"));
+  EXPECT_EQ(apply(appends, Item{{":v", List(elements)}}, &spent), kTooLarge);
+  EXPECT_LT(spent, 4 * limits::kFlatItemBytesMax);
+}
+
+TEST(Update, SpendsTheBytesItReadsAndWrites) {
+  Request request{"SET a = :v", Item{{":v", std::string(100'000, 'x')}}};
+  Result<Update> update = Update::Parse(request.text, &request.scope);
+  ASSERT_TRUE(update.has_value());
+  EXPECT_TRUE(update->Apply(value::MapView(kItem), &request.work));
+  EXPECT_GE(request.work.bytes(), 200'000U) << "looked at, and written";
+  EXPECT_LT(request.work.bytes(), 202'000U);
+  base::WorkMeter work(base::WorkMeter::Bound::kInline);
+  work.Spend(limits::kInlineWorkBytesMax);
+  EXPECT_EQ(update->Apply(value::MapView(kItem), &work).error().code(), ErrorCode::kWouldBlock);
 }
 
 }  // namespace

@@ -105,7 +105,10 @@ Result<BatchGetItemResponse> Perform(Context& context, const BatchGetItemRequest
         left.keys.push_back(plan.asked->keys[i]);
         continue;
       }
-      if (found) items.push_back(TakeItem(std::move(stored), PointerTo(plan.projection), &size));
+      if (found) {
+        items.push_back(TakeItem(std::move(stored), PointerTo(plan.projection), &size, &context.work));
+        HF_CHECK_OK(context.work.Check());
+      }
       bytes += size;
       ++processed;
       plan.units += ReadUnits(size, consistent);

@@ -39,7 +39,7 @@ Status Validate(const BatchWriteItemRequest& request) {
       }
       const Item& item = write.put_request ? write.put_request->item : write.delete_request->key;
       if (const Error* defect = item.defect()) return *defect;
-      if (write.put_request && item.SizeBytes() > limits::kItemSizeBytesMax) return ItemTooLarge();
+      if (write.put_request && item.SizeBytes() > limits::kItemSizeBytesMax) return value::ItemTooLarge();
     }
   }
   return Ok{};
@@ -80,9 +80,9 @@ Result<BatchWriteItemResponse> Perform(Context& context, const BatchWriteItemReq
         return ValidationError("Provided list of item keys contains duplicates");
       }
       if (write.put_request) {
-        mutations.push_back(std::make_unique<PutMutation>(&write.put_request->item, nullptr));
+        mutations.push_back(std::make_unique<PutMutation>(&write.put_request->item, nullptr, &context.work));
       } else {
-        mutations.push_back(std::make_unique<DeleteMutation>(nullptr));
+        mutations.push_back(std::make_unique<DeleteMutation>(nullptr, &context.work));
       }
       actions.push_back({ref.table.get(), std::move(item_key), mutations.back().get()});
     }

@@ -37,7 +37,7 @@ Result<DeleteItemResponse> Perform(Context& context, const DeleteItemRequest& re
   HF_TRY(std::string item_key, KeyFromParameter(*ref.schema, request.key));
   HF_CHECK_OK(CheckConditionPaths(*ref.schema, PointerTo(condition)));
 
-  DeleteMutation mutation(PointerTo(condition));
+  DeleteMutation mutation(PointerTo(condition), &context.work);
   HF_TRY(engine::WriteOutcome outcome, WriteOne(context, ref, std::move(item_key), mutation,
                                                 request.return_values_on_condition_check_failure));
 

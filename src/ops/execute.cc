@@ -16,7 +16,7 @@ constexpr bool kUsesEnvelope =
 
 template <class Response, class Request>
 Result<Response> CheckAndPerform(Context& context, const Request& request, const Violations& violations) {
-  Status sound = CheckConstraints(request, violations);
+  Status sound = context.constraints_checked ? Status(Ok{}) : CheckConstraints(request, violations);
   Result<Response> result = sound ? Perform(context, request) : Result<Response>(sound.error());
   if (!result) {
     if constexpr (requires { TableNameOf(request.table_name); }) {

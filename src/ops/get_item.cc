@@ -31,7 +31,7 @@ Result<GetItemResponse> Perform(Context& context, const GetItemRequest& request)
 
   GetItemResponse response;
   size_t size = 0;
-  if (found) response.item = TakeItem(std::move(stored), PointerTo(projection), &size);
+  if (found) response.item = TakeItem(std::move(stored), PointerTo(projection), &size, &context.work);
   TableUsage usage(ref.table.get(), ref.schema, TableUsage::Kind::kRead);
   usage.AddTable(ReadUnits(size, request.consistent_read.value_or(false)));
   response.consumed_capacity = usage.Report(request.return_consumed_capacity);

@@ -106,6 +106,12 @@ bool AllowsType(Comparison comparison, Type type) {
   }
 }
 
+// What 4 KB of text do for expressions: their parameters and the filters of a page are as large as they say.
+Status CheckCount(std::string_view parameter, size_t count, size_t most) {
+  if (count <= most) return Ok{};
+  return Invalid(std::string(parameter) + " may have " + std::to_string(most) + " elements at most");
+}
+
 Status CheckArguments(Comparison comparison, const std::vector<const SingleValue*>& values) {
   for (const SingleValue* value : values) {
     if (const Error* defect = value->defect()) return *defect;
@@ -113,7 +119,7 @@ Status CheckArguments(Comparison comparison, const std::vector<const SingleValue
   size_t least = 1, most = 1;
   if (comparison == Comparison::kNull || comparison == Comparison::kNotNull) least = most = 0;
   if (comparison == Comparison::kBetween) least = most = 2;
-  if (comparison == Comparison::kIn) most = SIZE_MAX;
+  if (comparison == Comparison::kIn) most = limits::kInOperandsMax;  // as in expressions
   std::string name(NameOf(comparison));
   if (values.size() < least || values.size() > most) {
     return Invalid("Invalid number of argument(s) for the " + name + " ComparisonOperator");
@@ -227,6 +233,7 @@ Result<std::optional<expression::Condition>> ConditionFromExpected(
     const std::optional<ExpectedAttributes>& expected,
     std::optional<ConditionalOperator> conditional_operator) {
   static const ExpectedAttributes kNone;
+  HF_CHECK_OK(CheckCount("Expected", expected ? expected->size() : 0, limits::kExpressionOperatorsMax));
   TreeBuilder builder;
   std::vector<NodeId> conditions;
   for (const auto& [attribute, entry] : expected ? *expected : kNone) {
@@ -241,6 +248,7 @@ Result<std::optional<expression::Condition>> ConditionFromExpected(
 Result<std::optional<expression::Condition>> ConditionFromFilter(
     const std::optional<LegacyConditions>& filter, std::optional<ConditionalOperator> conditional_operator) {
   static const LegacyConditions kNone;
+  HF_CHECK_OK(CheckCount("A filter", filter ? filter->size() : 0, limits::kExpressionOperatorsMax));
   TreeBuilder builder;
   std::vector<NodeId> conditions;
   for (const auto& [attribute, condition] : filter ? *filter : kNone) {
@@ -255,6 +263,7 @@ Result<std::optional<expression::Condition>> ConditionFromFilter(
 Result<std::optional<expression::Update>> UpdateFromAttributes(
     const std::optional<AttributeUpdates>& updates) {
   if (!updates || updates->empty()) return std::optional<expression::Update>();
+  HF_CHECK_OK(CheckCount("AttributeUpdates", updates->size(), limits::kLegacyNamesMax));
   using Kind = expression::UpdateClause::Kind;
   expression::ParsedUpdate parsed;
   for (const auto& [attribute, update] : *updates) {
@@ -320,6 +329,7 @@ Result<std::vector<expression::KeyCondition>> KeyConditionsFrom(const LegacyCond
 Result<std::optional<expression::Projection>> ProjectionFromNames(
     const std::optional<AttributesToGet>& names) {
   if (!names) return std::optional<expression::Projection>();
+  HF_CHECK_OK(CheckCount("AttributesToGet", names->size(), limits::kLegacyNamesMax));
   std::set<std::string_view> distinct;
   for (const std::string& name : *names) {
     HF_CHECK_OK(CheckName(name));

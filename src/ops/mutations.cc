@@ -8,8 +8,11 @@ namespace {
 
 using value::MapView;
 
-bool Holds(const expression::Condition* condition, const MapView* old) {
-  return condition == nullptr || condition->Holds(old);
+Result<bool> Holds(const expression::Condition* condition, const MapView* old, base::WorkMeter* work) {
+  if (condition == nullptr) return true;
+  bool holds = condition->Holds(old, work);
+  HF_CHECK_OK(work->Check());
+  return holds;
 }
 
 Change ConditionFailed() {
@@ -18,32 +21,32 @@ Change ConditionFailed() {
 
 }  // namespace
 
-Error ItemTooLarge() {
-  return ValidationError("Item size has exceeded the maximum allowed size");
-}
-
 Result<Change> PutMutation::Apply(const MapView* old) const {
-  if (!Holds(condition_, old)) return ConditionFailed();
+  HF_TRY(bool holds, Holds(condition_, old, work_));
+  if (!holds) return ConditionFailed();
   return Change{Change::Kind::kPut, *item_};
 }
 
 Result<Change> DeleteMutation::Apply(const MapView* old) const {
-  if (!Holds(condition_, old)) return ConditionFailed();
+  HF_TRY(bool holds, Holds(condition_, old, work_));
+  if (!holds) return ConditionFailed();
   return Change{Change::Kind::kDelete, {}};
 }
 
 Result<Change> CheckMutation::Apply(const MapView* old) const {
-  if (!Holds(condition_, old)) return ConditionFailed();
+  HF_TRY(bool holds, Holds(condition_, old, work_));
+  if (!holds) return ConditionFailed();
   return Change{};
 }
 
 Result<Change> UpdateMutation::Apply(const MapView* old) const {
-  if (!Holds(condition_, old)) return ConditionFailed();
+  HF_TRY(bool holds, Holds(condition_, old, work_));
+  if (!holds) return ConditionFailed();
   if (update_ == nullptr) return old == nullptr ? Change{Change::Kind::kPut, *key_} : Change{};
   // Nothing can be taken from an item that is not there, and taking alone does not create it.
   if (old == nullptr && update_->only_removes()) return Change{};
   // The key attributes of an item to be created can be read by the expression.
-  HF_TRY(Item changed, update_->Apply(old != nullptr ? *old : MapView(*key_)));
+  HF_TRY(Item changed, update_->Apply(old != nullptr ? *old : MapView(*key_), work_));
   HF_CHECK_OK(CheckTouchedIndexKeys(changed));
   HF_CHECK_OK(CheckSize(changed));
   return Change{Change::Kind::kPut, std::move(changed)};
@@ -64,7 +67,7 @@ Status UpdateMutation::CheckSize(const Item& changed) const {
     measured = std::max(size, size - key_->SizeBytes() + actions);
   }
   if (measured > limits::kItemSizeBytesMax) {
-    return ValidationError("Item size to update has exceeded the maximum allowed size");
+    return expression::UpdatedItemTooLarge();
   }
   return Ok{};
 }
@@ -112,10 +115,10 @@ Status CheckConstantIndexKeys(const engine::TableSchema& schema, const expressio
 
 Status CheckUpdatePaths(const engine::TableSchema& schema, const expression::Update& update) {
   for (const expression::Path& path : update.paths().paths()) {
-    const std::string& name = path[0].name;
+    std::string_view name = path[0].name;
     if (name == schema.partition.name || (schema.sort && name == schema.sort->name)) {
-      return ValidationError("One or more parameter values were invalid: Cannot update attribute " + name +
-                             ". This attribute is part of the key");
+      return ValidationError("One or more parameter values were invalid: Cannot update attribute " +
+                             std::string(name) + ". This attribute is part of the key");
     }
   }
   HF_CHECK_OK(CheckConstantIndexKeys(schema, update));

@@ -1,4 +1,5 @@
-// The four things a write can want of an item. Each refers to its request, which must outlive it.
+// The four things a write can want of an item. Each refers to its request and its meter, which must outlive
+// it.
 #pragma once
 
 #include <optional>
@@ -15,31 +16,36 @@ using engine::Change;
 class PutMutation final : public engine::ItemMutation {
  public:
   // Requires: the item is sound and within the size limit.
-  PutMutation(const Item* item, const expression::Condition* condition)
-      : item_(item), condition_(condition) {}
+  PutMutation(const Item* item, const expression::Condition* condition, base::WorkMeter* work)
+      : item_(item), condition_(condition), work_(work) {}
   Result<Change> Apply(const value::MapView* old) const override;
 
  private:
   const Item* const item_;
   const expression::Condition* const condition_;
+  base::WorkMeter* const work_;
 };
 
 class DeleteMutation final : public engine::ItemMutation {
  public:
-  explicit DeleteMutation(const expression::Condition* condition) : condition_(condition) {}
+  DeleteMutation(const expression::Condition* condition, base::WorkMeter* work)
+      : condition_(condition), work_(work) {}
   Result<Change> Apply(const value::MapView* old) const override;
 
  private:
   const expression::Condition* const condition_;
+  base::WorkMeter* const work_;
 };
 
 class CheckMutation final : public engine::ItemMutation {
  public:
-  explicit CheckMutation(const expression::Condition* condition) : condition_(condition) {}
+  CheckMutation(const expression::Condition* condition, base::WorkMeter* work)
+      : condition_(condition), work_(work) {}
   Result<Change> Apply(const value::MapView* old) const override;
 
  private:
   const expression::Condition* const condition_;
+  base::WorkMeter* const work_;
 };
 
 class UpdateMutation final : public engine::ItemMutation {
@@ -50,8 +56,13 @@ class UpdateMutation final : public engine::ItemMutation {
 
   // `update` may be null: then the item is created when it is not there, and otherwise left alone.
   UpdateMutation(const engine::TableSchema* schema, const Item* key, const expression::Update* update,
-                 const expression::Condition* condition, SizeRule size_rule)
-      : schema_(schema), key_(key), update_(update), condition_(condition), size_rule_(size_rule) {}
+                 const expression::Condition* condition, SizeRule size_rule, base::WorkMeter* work)
+      : schema_(schema),
+        key_(key),
+        update_(update),
+        condition_(condition),
+        size_rule_(size_rule),
+        work_(work) {}
   Result<Change> Apply(const value::MapView* old) const override;
 
  private:
@@ -63,11 +74,10 @@ class UpdateMutation final : public engine::ItemMutation {
   const expression::Update* const update_;
   const expression::Condition* const condition_;
   const SizeRule size_rule_;
+  base::WorkMeter* const work_;
 };
 
 // Before any item is seen: no clause may name a key attribute, or reach into an index key.
 Status CheckUpdatePaths(const engine::TableSchema& schema, const expression::Update& update);
-
-Error ItemTooLarge();
 
 }  // namespace holdfast::ops

@@ -1,6 +1,7 @@
 #include "ops/page.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/limits.h"
 #include "ops/constraints.h"
@@ -35,12 +36,11 @@ std::vector<const KeyAttribute*> KeyAttributes(const Target& target) {
 // Top-level attributes that the request needs and the index does not hold.
 std::vector<std::string> Unprojected(const IndexSchema& index, const expression::Projection* projection) {
   std::vector<std::string> missing;
+  std::set<std::string_view> known;
   if (projection == nullptr) return missing;
   for (const expression::Path& path : projection->tree().paths()) {
-    const std::string& name = path[0].name;
-    if (!index.Projects(name) && std::find(missing.begin(), missing.end(), name) == missing.end()) {
-      missing.push_back(name);
-    }
+    std::string_view name = path[0].name;
+    if (!index.Projects(name) && known.insert(name).second) missing.emplace_back(name);
   }
   return missing;
 }
@@ -239,12 +239,15 @@ class PageReader {
     size_t scanned = 0, bytes = 0, page_bytes = 0;
     for (; it->Valid(); spec_.forward ? it->Next() : it->Prev()) {
       engine::StoredItem stored = engine::DecodeStored(it->value());
+      context_.work.Spend(base::WorkMeter::kStepBytes + it->value().size());
       HF_CHECK_OK(Visit(stored));
+      HF_CHECK_OK(context_.work.Check());
       ++scanned;
       bytes += stored.size;
       page_bytes += PageBytes(stored.view(), target_.schema());
       part_bytes_[PartOf(it->key())] += stored.size;
-      if (scanned == spec_.limit || page_bytes >= limits::kPageBytesMax) {
+      bool is_full = page_bytes >= limits::kPageBytesMax || bytes >= limits::kPageItemBytesMax;
+      if (scanned == spec_.limit || is_full) {
         if (spec_.single) break;
         page_.last_evaluated_key = LastKey(target_, stored.view());
         last_part_ = PartOf(it->key());
@@ -304,17 +307,18 @@ class PageReader {
                                             context_.wait, &base));
     if (!found) return Error(ErrorCode::kCorruption, "an index entry has no item");
     engine::StoredItem item = engine::DecodeStored(base);
+    context_.work.Spend(base.size());
     base_units_ += ReadUnits(item.size, spec_.consistent);
     Add(item.view());
     return Ok{};
   }
 
   void Add(MapView item) {
-    if (spec_.filter != nullptr && !spec_.filter->Holds(item)) return;
+    if (spec_.filter != nullptr && !spec_.filter->Holds(item, &context_.work)) return;
     ++page_.count;
     if (!page_.items) return;
     if (spec_.projection != nullptr) {
-      page_.items->push_back(spec_.projection->Apply(item));
+      page_.items->push_back(spec_.projection->Apply(item, &context_.work));
     } else {
       page_.items->push_back(Item::FromFlat(std::string(item.bytes())));
     }

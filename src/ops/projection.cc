@@ -20,10 +20,12 @@ Status CheckProjectionPaths(const engine::TableSchema& schema, const expression:
   return Ok{};
 }
 
-Item TakeItem(std::string stored, const expression::Projection* projection, size_t* size) {
+Item TakeItem(std::string stored, const expression::Projection* projection, size_t* size,
+              base::WorkMeter* work) {
   engine::StoredItem item = engine::DecodeStored(stored);
   *size = item.size;
-  if (projection != nullptr) return projection->Apply(item.view());
+  if (projection != nullptr) return projection->Apply(item.view(), work);
+  work->Spend(stored.size());
   stored.erase(0, stored.size() - item.flat.size());
   return Item::FromFlat(std::move(stored));
 }

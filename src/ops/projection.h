@@ -14,7 +14,9 @@ Result<std::optional<expression::Projection>> ParseProjection(const std::optiona
                                                               expression::Scope* scope);
 Status CheckProjectionPaths(const engine::TableSchema& schema, const expression::Projection* projection);
 
-// The item in `stored`, projected when `projection` is given. `*size` is that of the whole item.
-Item TakeItem(std::string stored, const expression::Projection* projection, size_t* size);
+// The item in `stored`, projected when `projection` is given. `*size` is that of the whole item. Spends what
+// it takes; whoever takes many asks `work`.
+Item TakeItem(std::string stored, const expression::Projection* projection, size_t* size,
+              base::WorkMeter* work);
 
 }  // namespace holdfast::ops

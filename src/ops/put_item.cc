@@ -21,7 +21,7 @@ Result<std::optional<expression::Condition>> Validate(const PutItemRequest& requ
       *request.return_values != ReturnValue::kAllOld) {
     return RequestError("ReturnValues can only be ALL_OLD or NONE");
   }
-  if (request.item.SizeBytes() > limits::kItemSizeBytesMax) return ItemTooLarge();
+  if (request.item.SizeBytes() > limits::kItemSizeBytesMax) return value::ItemTooLarge();
   if (!has_expression) return ConditionFromExpected(request.expected, request.conditional_operator);
   HF_CHECK_OK(scope.CheckMaps());
   HF_TRY(auto condition, ParseOptional("ConditionExpression", request.condition_expression, &scope));
@@ -38,7 +38,7 @@ Result<PutItemResponse> Perform(Context& context, const PutItemRequest& request)
   HF_CHECK_OK(CheckIndexKeys(*ref.schema, value::MapView(request.item), IndexKeyCheck::kPut));
   HF_CHECK_OK(CheckConditionPaths(*ref.schema, PointerTo(condition)));
 
-  PutMutation mutation(&request.item, PointerTo(condition));
+  PutMutation mutation(&request.item, PointerTo(condition), &context.work);
   HF_TRY(engine::WriteOutcome outcome, WriteOne(context, ref, std::move(item_key), mutation,
                                                 request.return_values_on_condition_check_failure));
 

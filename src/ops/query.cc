@@ -82,8 +82,8 @@ Status CheckFilter(const Target& target, const QueryRequest& request, const expr
   TargetKeys keys = KeysOf(target);
   std::set<std::string> names, unprojected;
   filter->ForEachPath([&](const expression::Path& path) {
-    names.insert(path[0].name);
-    if (target.index != nullptr && !target.index->Projects(path[0].name)) unprojected.insert(path[0].name);
+    names.emplace(path[0].name);
+    if (target.index != nullptr && !target.index->Projects(path[0].name)) unprojected.emplace(path[0].name);
   });
   for (const auto* part : {&keys.partition, &keys.sort}) {
     for (const KeyAttribute& attribute : *part) {

@@ -41,13 +41,13 @@ Status CollectEqualities(const expression::Tree& tree, expression::NodeId id, st
   if (!fits) {
     return expression::InvalidExpression(kCondition, "Invalid comparator used in SearchConditionExpression");
   }
-  const std::string& attribute = tree.at(node.operands[0]).path[0].name;
+  std::string_view attribute = tree.at(node.operands[0]).path[0].name;
   for (const Equality& other : *found) {
     if (other.attribute != attribute) continue;
     return expression::InvalidExpression(
-        kCondition, "An attribute can have one condition only; attribute name: " + attribute);
+        kCondition, "An attribute can have one condition only; attribute name: " + std::string(attribute));
   }
-  found->push_back({attribute, ValueView(tree.at(node.operands[1]).value)});
+  found->push_back({std::string(attribute), ValueView(tree.at(node.operands[1]).value)});
   return Ok{};
 }
 
@@ -171,7 +171,7 @@ bool AsksForVector(const IndexSchema& index, const expression::Projection* proje
 }
 
 SearchResult ResultFrom(engine::VectorHit hit, const IndexSchema& index,
-                        const expression::Projection* projection) {
+                        const expression::Projection* projection, base::WorkMeter* work) {
   SearchResult result;
   result.score = static_cast<float>(hit.score);
   result.item.vector_attribute = index.vector->attribute;
@@ -180,7 +180,7 @@ SearchResult ResultFrom(engine::VectorHit hit, const IndexSchema& index,
     return result;
   }
   if (!hit.vector.empty()) hit.item = WithVector(hit.item, index.vector->attribute, hit.vector);
-  static_cast<Item&>(result.item) = projection->Apply(value::MapView(hit.item));
+  static_cast<Item&>(result.item) = projection->Apply(value::MapView(hit.item), work);
   return result;
 }
 
@@ -201,7 +201,9 @@ Result<SearchVectorsResponse> Perform(Context& context, const SearchVectorsReque
   for (engine::VectorHit& hit : hits) {
     read_bytes += hit.item.SizeBytes() + index->vector->attribute.size() +
                   4 * static_cast<size_t>(index->vector->dimensions);
-    response.search_results.push_back(ResultFrom(std::move(hit), *index, PointerTo(parsed.projection)));
+    response.search_results.push_back(
+        ResultFrom(std::move(hit), *index, PointerTo(parsed.projection), &context.work));
+    HF_CHECK_OK(context.work.Check());
     answer_bytes += response.search_results.back().item.SizeBytes();
   }
   if (answer_bytes > limits::kSearchResponseBytesMax) {

@@ -239,17 +239,17 @@ Status CheckIndexKeys(const TableSchema& schema, MapView item, IndexKeyCheck che
   return Ok{};
 }
 
-Status CheckKeyPath(const TableSchema& schema, const std::string& attribute, bool nested) {
+Status CheckKeyPath(const TableSchema& schema, std::string_view attribute, bool nested) {
   if (!nested) return Ok{};
   std::string message =
       "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: ";
   if (attribute == schema.partition.name || (schema.sort && attribute == schema.sort->name)) {
-    return ValidationError(message + "Key: " + attribute);
+    return ValidationError(message + "Key: " + std::string(attribute));
   }
   for (const IndexSchema& index : schema.indexes) {
     for (const auto* keys : {&index.partition, &index.sort}) {
       for (const KeyAttribute& key : *keys) {
-        if (key.name == attribute) return ValidationError(message + "IndexKey: " + attribute);
+        if (key.name == attribute) return ValidationError(message + "IndexKey: " + std::string(attribute));
       }
     }
   }

@@ -60,6 +60,6 @@ Status CheckKeyOperand(const engine::KeyAttribute& partition, value::ValueView v
 Error IndexKeyMismatch(const engine::KeyAttribute& attribute, value::Type actual, const std::string& index);
 
 // Document paths may not reach into key attributes of the table or its indexes: they are scalars.
-Status CheckKeyPath(const engine::TableSchema& schema, const std::string& attribute, bool nested);
+Status CheckKeyPath(const engine::TableSchema& schema, std::string_view attribute, bool nested);
 
 }  // namespace holdfast::ops

@@ -33,8 +33,10 @@ std::string NamesOf(const Definitions& definitions) {
 }
 
 Status CheckDefined(const Keys& keys, const Definitions& definitions) {
+  std::set<std::string_view> defined;
+  for (const AttributeDefinition& definition : definitions) defined.insert(definition.attribute_name);
   for (const KeySchemaElement& key : keys) {
-    if (FindDefinition(definitions, key.attribute_name) == nullptr) {
+    if (!defined.contains(key.attribute_name)) {
       return Invalid("Some index key attributes are not defined in AttributeDefinitions. Keys: [" +
                      NamesOf(keys) + "], AttributeDefinitions: [" + NamesOf(definitions) + "]");
     }
@@ -235,6 +237,7 @@ Status AddIndexes(const CreateTableRequest& request, TableSchema* schema) {
           "LocalSecondaryIndex");
     }
     for (const LocalSecondaryIndex& definition : *request.local_secondary_indexes) {
+      if (schema->indexes.size() > limits::kLsiMax) break;  // refused below
       HF_TRY(IndexSchema index, LocalIndex(definition, request));
       HF_CHECK_OK(add(std::move(index), definition.index_name));
     }
@@ -245,6 +248,7 @@ Status AddIndexes(const CreateTableRequest& request, TableSchema* schema) {
   if (request.global_secondary_indexes) {
     if (request.global_secondary_indexes->empty()) return Invalid("List of GlobalSecondaryIndexes is empty");
     for (const GlobalSecondaryIndex& definition : *request.global_secondary_indexes) {
+      if (schema->indexes.size() > limits::kLsiMax + limits::kGsiMax) break;  // refused below
       HF_TRY(IndexSchema index, GlobalIndex(definition, request.attribute_definitions, schema->billing));
       HF_CHECK_OK(add(std::move(index), definition.index_name));
     }
@@ -343,9 +347,9 @@ Status CheckTags(const std::vector<Tag>& tags) {
       }
     }
   }
-  HF_CHECK_OK(CheckVectorTags(tags, nullptr));
+  // Each of a vector index is compared with all.
   if (tags.size() > limits::kTagsMax) return Invalid("Too many tags: at most 50 are allowed");
-  return Ok{};
+  return CheckVectorTags(tags, nullptr);
 }
 
 Result<TableSchema> SchemaFrom(const CreateTableRequest& request) {

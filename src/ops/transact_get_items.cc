@@ -77,7 +77,8 @@ Result<TransactGetItemsResponse> Perform(Context& context, const TransactGetItem
     HF_TRY(bool found, context.engine->Get(plan.item_key, view, context.wait, &stored));
     ItemResponse& answer = response.responses.emplace_back();
     if (found) {
-      Item item = TakeItem(std::move(stored), PointerTo(plan.projection), &size);
+      Item item = TakeItem(std::move(stored), PointerTo(plan.projection), &size, &context.work);
+      HF_CHECK_OK(context.work.Check());
       if (!item.empty()) answer.item = std::move(item);
     }
     sizes.push_back(size);

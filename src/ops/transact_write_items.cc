@@ -63,7 +63,7 @@ Result<WritePlan> PlanAction(const Action& action) {
   }
   HF_CHECK_OK(scope.CheckAllUsed());
   if constexpr (kIsPut) {
-    if (action.item.SizeBytes() > limits::kItemSizeBytesMax) return ItemTooLarge();
+    if (action.item.SizeBytes() > limits::kItemSizeBytesMax) return value::ItemTooLarge();
   }
   return plan;
 }
@@ -145,15 +145,16 @@ Status OpenTables(Context& context, std::vector<WritePlan>* plans) {
   return Ok{};
 }
 
-void MakeMutation(WritePlan* plan) {
+void MakeMutation(WritePlan* plan, base::WorkMeter* work) {
   const expression::Condition* condition = PointerTo(plan->condition);
   if (plan->item != nullptr) {
-    plan->mutation = std::make_unique<PutMutation>(plan->item, condition);
+    plan->mutation = std::make_unique<PutMutation>(plan->item, condition, work);
   } else if (plan->update) {
-    plan->mutation = std::make_unique<UpdateMutation>(plan->ref.schema.get(), plan->key, &*plan->update,
-                                                      condition, UpdateMutation::SizeRule::kTransaction);
+    plan->mutation =
+        std::make_unique<UpdateMutation>(plan->ref.schema.get(), plan->key, &*plan->update, condition,
+                                         UpdateMutation::SizeRule::kTransaction, work);
   } else {
-    plan->mutation = std::make_unique<DeleteMutation>(condition);
+    plan->mutation = std::make_unique<DeleteMutation>(condition, work);
   }
 }
 
@@ -323,9 +324,9 @@ Result<TransactWriteItemsResponse> Perform(Context& context, const TransactWrite
   actions.reserve(plans.size());
   for (size_t i = 0; i < plans.size(); ++i) {
     if (request.transact_items[i].condition_check) {
-      plans[i].mutation = std::make_unique<CheckMutation>(&*plans[i].condition);
+      plans[i].mutation = std::make_unique<CheckMutation>(&*plans[i].condition, &context.work);
     } else {
-      MakeMutation(&plans[i]);
+      MakeMutation(&plans[i], &context.work);
     }
     actions.push_back({plans[i].ref.table.get(), plans[i].item_key, plans[i].mutation.get()});
   }

@@ -42,7 +42,9 @@ Result<ParsedUpdate> Validate(const UpdateItemRequest& request) {
 std::optional<Item> Touched(const ParsedUpdate& parsed, const Item& item) {
   if (!parsed.update) return std::nullopt;
   value::FlatWriter writer;
-  parsed.update->paths().Project(value::MapView(item), &writer);
+  // The write has been made: nothing can send it away any more, and it is bounded by the item.
+  base::WorkMeter after(base::WorkMeter::Bound::kRequest);
+  parsed.update->paths().Project(value::MapView(item), &writer, &after);
   Item touched = Item::FromFlat(writer.TakeMap());
   if (touched.empty()) return std::nullopt;
   return touched;
@@ -75,7 +77,7 @@ Result<UpdateItemResponse> Perform(Context& context, const UpdateItemRequest& re
   HF_CHECK_OK(CheckConditionPaths(*ref.schema, PointerTo(parsed.condition)));
 
   UpdateMutation mutation(ref.schema.get(), &request.key, PointerTo(parsed.update),
-                          PointerTo(parsed.condition), UpdateMutation::SizeRule::kUpdateItem);
+                          PointerTo(parsed.condition), UpdateMutation::SizeRule::kUpdateItem, &context.work);
   HF_TRY(engine::WriteOutcome outcome, WriteOne(context, ref, std::move(item_key), mutation,
                                                 request.return_values_on_condition_check_failure));
 

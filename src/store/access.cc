@@ -163,18 +163,18 @@ class Gathering {
     }
   }
 
-  static std::optional<std::string> Resolve(const std::string& name,
-                                            const std::optional<ExpressionNames>& names) {
+  static std::optional<std::string_view> Resolve(std::string_view name,
+                                                 const std::optional<ExpressionNames>& names) {
     if (!name.starts_with('#')) return name;
     if (!names) return std::nullopt;
-    auto at = names->find(name);
+    auto at = names->find(std::string(name));
     if (at == names->end()) return std::nullopt;
     return at->second;
   }
   void Paths(const expression::Tree& tree, const std::optional<ExpressionNames>& names) {
     for (const expression::Node& node : tree.nodes) {
       if (node.op != expression::Op::kPath) continue;
-      std::optional<std::string> name = Resolve(node.path[0].name, names);
+      std::optional<std::string_view> name = Resolve(node.path[0].name, names);
       if (!name) return AllAttributes();
       Attribute(*name);
     }

@@ -1,5 +1,7 @@
 #include "wire/error_map.h"
 
+#include "base/limits.h"
+#include "base/shown.h"
 #include "holdfast/ops/common.h"
 #include "json/struct_writer.h"
 
@@ -49,7 +51,8 @@ ErrorAnswer RenderError(const Error& error) {
   answer.body.append(style.prefix)
       .append(internal ? "InternalServerError" : ErrorName(error.code()))
       .append("\"");
-  std::string_view message = internal ? "Internal server error" : std::string_view(error.message());
+  std::string message =
+      internal ? "Internal server error" : base::Shown(error.message(), limits::kErrorMessageBytesMax);
   // A store that refuses writes says so: the operator has to act, and the client cannot guess it.
   if (error.code() == ErrorCode::kReadOnly) message = error.message();
   bool wordless = error.code() == ErrorCode::kSerialization || error.code() == ErrorCode::kUnknownOperation;

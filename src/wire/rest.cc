@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/limits.h"
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/refusal.h"
@@ -28,6 +29,9 @@ constexpr std::string_view kBackupRoute = "POST /_holdfast/backup";
 struct Route {
   std::string_view name;
   Answering answer;
+  // One entity, one command, one event: not much more than an item. What brings many of them has room for a
+  // transaction.
+  size_t body_bytes_max = limits::kEntityBodyBytesMax;
 };
 constexpr Route kRoutes[] = {
     {kBackupRoute, &BackUpStore},
@@ -63,7 +67,7 @@ constexpr Route kRoutes[] = {
     {"GET /v1/dead-letters", &ListDeadLetters},
     {"POST /v1/dead-letters/{id}/redrive", &Redrive},
     {"POST /v1/work/claim", &ClaimWork},
-    {"POST /v1/work/commit", &CommitWork},
+    {"POST /v1/work/commit", &CommitWork, limits::kRequestBodyBytesMax},
     {"POST /v1/work/heartbeat", &Heartbeat},
     {"POST /v1/work/release", &ReleaseWork},
     {"GET /v1/work/ws", &OpenWorkerSocket},
@@ -76,7 +80,7 @@ constexpr Route kRoutes[] = {
     {"DELETE /v1/{model}/entities/{Entity}", &DeleteEntity},
     {"GET /v1/{model}/patterns/{ID}", &AskPattern},
     {"POST /v1/{model}/commands/{name}", &RunCommand},
-    {"POST /v1/{model}/transact", &RunTransaction},
+    {"POST /v1/{model}/transact", &RunTransaction, limits::kRequestBodyBytesMax},
     {"GET /v1/{model}/ws", &OpenSocket},
 };
 
@@ -148,7 +152,12 @@ Result<Application*> ApplicationNamed(const RestOptions& options, const std::str
 
 // The body as its sender meant it: JSON, out of its compression. `*plain` keeps what was decompressed.
 Result<std::string_view> DecodeBody(const HttpRequest& request, size_t bytes_max, std::string* plain) {
+  auto too_large = [&](std::string_view which) {
+    return Refuse("BodyTooLarge",
+                  "the body has more than " + std::to_string(bytes_max) + " bytes" + std::string(which));
+  };
   if (request.body.empty()) return request.body;
+  if (request.body.size() > bytes_max) return too_large("");
   if (!EqualsIgnoringCase(MediaType(request.Get("Content-Type")), kJson))
     return Refuse("UnsupportedMediaType", "a body needs Content-Type: application/json");
   std::optional<Coding> coding = CodingNamed(request.Get("Content-Encoding"));
@@ -156,9 +165,7 @@ Result<std::string_view> DecodeBody(const HttpRequest& request, size_t bytes_max
   if (*coding == Coding::kNone) return request.body;
   Result<std::string> body = Decompress(*coding, request.body, bytes_max);
   if (body) return std::string_view(*plain = *std::move(body));
-  if (body.error().code() == ErrorCode::kLimitExceeded)
-    return Refuse("BodyTooLarge",
-                  "the body has more than " + std::to_string(bytes_max) + " bytes out of its compression");
+  if (body.error().code() == ErrorCode::kLimitExceeded) return too_large(" out of its compression");
   return model::RefuseField("body", body.error().message());
 }
 
@@ -324,7 +331,8 @@ Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view
   }
   std::string plain;
   HF_TRY(call.query, Query::Parse(request.query));
-  HF_TRY(call.body, DecodeBody(request, options_.body_bytes_max, &plain));
+  size_t bytes_max = std::min(options_.body_bytes_max, kRoutes[*matched.route].body_bytes_max);
+  HF_TRY(call.body, DecodeBody(request, bytes_max, &plain));
   Status answered = kRoutes[*matched.route].answer(&call);
   *deferred = call.deferred;
   return answered;

@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/limits.h"
+#include "base/shown.h"
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/fields.h"
@@ -66,7 +68,9 @@ int AppendRefusal(const Error& refused, std::string_view more, std::string* out)
   out->append("\"error\":");
   json::AppendString(refusal.name, out);
   out->append(",\"message\":");
-  json::AppendString(internal ? "Internal server error" : std::string_view(refused.message()), out);
+  json::AppendString(
+      internal ? "Internal server error" : base::Shown(refused.message(), limits::kErrorMessageBytesMax),
+      out);
   out->append(",").append(more).append("\"details\":");
   json::AppendPlainItem(value::MapView(Item(internal ? AttributeMap() : refusal.details)), out);
   return refusal.http_status;

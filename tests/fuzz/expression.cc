@@ -24,16 +24,17 @@ FUZZ(bytes) {
   value::MapView item(kItem);
   if (auto condition = expression::Condition::Parse("ConditionExpression", request.text, &request.scope)) {
     HF_ASSERT(request.text.size() <= limits::kExpressionBytesMax);
-    static_cast<void>(condition->Holds(item));
-    static_cast<void>(condition->Holds(nullptr));
+    static_cast<void>(condition->Holds(item, &request.work));
+    static_cast<void>(condition->Holds(nullptr, &request.work));
   }
   if (auto tree = expression::ParseKeyConditionTree(request.text, &request.scope)) {
     static_cast<void>(expression::CollectKeyConditions(*tree).has_value());
   }
   if (auto update = expression::Update::Parse(request.text, &request.scope)) {
-    if (auto changed = update->Apply(item)) HF_ASSERT(value::IsWellFormedItem(changed->flat()));
+    if (auto changed = update->Apply(item, &request.work))
+      HF_ASSERT(value::IsWellFormedItem(changed->flat()));
   }
   if (auto projection = expression::Projection::Parse(request.text, &request.scope)) {
-    HF_ASSERT(value::IsWellFormedItem(projection->Apply(item).flat()));
+    HF_ASSERT(value::IsWellFormedItem(projection->Apply(item, &request.work).flat()));
   }
 }

@@ -200,9 +200,10 @@ class ItemWriter::Run {
     return Ok{};
   }
 
-  // An action that does not fit its item ends the call, or cancels the transaction.
+  // An action that does not fit its item ends the call, or cancels the transaction. One that takes too much
+  // work for this thread is tried elsewhere (I-38).
   Status Refuse(const Error& error, WriteOutcome* outcome) {
-    if (options_.atomicity == Atomicity::kEach) return error;
+    if (options_.atomicity == Atomicity::kEach || error.code() == ErrorCode::kWouldBlock) return error;
     outcome->error = error;
     written_.all_applied = false;
     return Ok{};
