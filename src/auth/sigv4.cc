@@ -271,6 +271,12 @@ Status CheckScope(const SignedRequest& request, const Signature& signature, std:
     return std::any_of(names.begin(), names.end(),
                        [&](std::string_view name) { return EqualsLower(name, header); });
   };
+  // As SigV4 has them. One that stood twice would be canonicalized twice, and a thousand times a thousand
+  // times.
+  bool in_order = std::adjacent_find(names.begin(), names.end(), [](std::string_view a, std::string_view b) {
+                    return Lower(a) >= Lower(b);
+                  }) == names.end();
+  if (!in_order) return Invalid("'SignedHeaders' must be sorted, and each header must stand there once.");
   if (!covers("host")) return Invalid("'Host' must be a 'SignedHeader' in the AWS Authorization.");
   // One that is not covered could be changed under the same signature: another operation, for one.
   for (std::string_view header : {"X-Amz-Target", "X-Amz-Date", "X-Amz-Security-Token"}) {
