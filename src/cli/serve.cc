@@ -1,6 +1,7 @@
 #include "cli/serve.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 
@@ -10,6 +11,7 @@
 #include "auth/issuer.h"
 #include "base/adjustable_clock.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "cli/demo.h"
@@ -310,7 +312,7 @@ Result<ServeConfig> Settled(ServeConfig config) {
   config.protocol.body_bytes_max = config.http.body_bytes_max;
   HF_TRY(config.memory,
          engine::PlanMemory(config.memory_bytes.value_or(engine::DefaultMemory(base::MachineMemoryBytes()))));
-  config.http.buffered_bytes_max = config.memory.requests_bytes;
+  config.http.memory_bytes_max = config.memory.requests_bytes;
   return config;
 }
 
@@ -422,7 +424,8 @@ class Server {
     config_.protocol.permissions = permissions_.get();
     config_.protocol.more_metrics = [this] {
       return memory_->Metrics() + permissions_->Metrics() +
-             (config_.agents.on ? runtime_->Metrics() : std::string()) + alarms_->MetricsText();
+             (config_.agents.on ? runtime_->Metrics() : std::string()) + alarms_->MetricsText() +
+             (listening_.load() ? listening_.load()->Metrics() : std::string());
     };
     pool_ = std::make_unique<wire::WorkerPool>(config_.worker_threads, /*queue_max=*/10'000);
     protocol_ = std::make_unique<wire::DynamoDbProtocol>(engine(), pool_.get(), &log_, config_.protocol);
@@ -445,6 +448,7 @@ class Server {
     if (config_.dev) dev_ = std::make_unique<wire::DevTools>(engine(), clock_, pool_.get(), &log_);
     front_ = std::make_unique<wire::Front>(protocol_.get(), rest_.get(), dev_.get());
     HF_TRY(server_, wire::HttpServer::Start(config_.http, front_.get(), &log_));
+    listening_ = server_.get();
     alarms_->Start();
     auto tell = [this](const model::Model& model, const std::vector<Emitted>& emitted) {
       surface_.Tell(model, emitted);
@@ -473,6 +477,7 @@ class Server {
   std::unique_ptr<wire::DevTools> dev_;
   std::unique_ptr<wire::Front> front_;
   std::unique_ptr<wire::HttpServer> server_;
+  std::atomic<wire::HttpServer*> listening_{nullptr};  // the same, for requests that come before it is set
 };
 
 }  // namespace
@@ -489,6 +494,7 @@ int Serve(const ServeConfig& given) {
   std::signal(SIGPIPE, SIG_IGN);
 
   base::Log log(LevelNamed(config->log_level));
+  base::RaiseDescriptorLimit();
   Server server(*std::move(config), log);
   if (Status started = server.Start(); !started) return Fail(started.error());
   server.Announce();

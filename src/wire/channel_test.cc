@@ -2,8 +2,6 @@
 #include "wire/channel.h"
 
 #include <gtest/gtest.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
 #include <atomic>
 #include <chrono>
@@ -21,6 +19,7 @@ namespace {
 using testing::Becomes;
 using testing::Client;
 using testing::ClientFrame;
+using testing::WriteCertificate;
 
 // Sends back what it is told; a few words do something else.
 class Echo final : public ChannelHandler {
@@ -75,25 +74,6 @@ class Upgrader final : public HttpHandler {
   std::shared_ptr<Echo> echo = std::make_shared<Echo>();
   std::thread later;
 };
-
-// A key and its own certificate, in one PEM file each.
-void WriteCertificate(const std::string& certificate_file, const std::string& key_file) {
-  EVP_PKEY* key = EVP_EC_gen("P-256");
-  X509* certificate = X509_new();
-  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
-  X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
-  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
-  X509_set_pubkey(certificate, key);
-  X509_sign(certificate, key, EVP_sha256());
-  std::FILE* file = std::fopen(certificate_file.c_str(), "w");
-  PEM_write_X509(file, certificate);
-  std::fclose(file);
-  file = std::fopen(key_file.c_str(), "w");
-  PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
-  std::fclose(file);
-  X509_free(certificate);
-  EVP_PKEY_free(key);
-}
 
 class ChannelTest : public ::testing::Test {
  protected:
@@ -158,7 +138,8 @@ TEST_F(ChannelTest, ItMayBeAnsweredByAnotherThreadAndFramesMayComeEarly) {
   EXPECT_EQ(client.ReceiveText(), "welcome");
   Client hasty(server_->port());
   hasty.SendRaw(
-      "GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+      "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: "
+      "13\r\n"
       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" +
       ClientFrame(Opcode::kText, "at once"));
   hasty.ReadUntil("\r\n\r\n");
@@ -170,7 +151,7 @@ TEST_F(ChannelTest, AnImproperHandshakeIsRefused) {
   Start();
   Client client(server_->port());
   client.SendRaw(
-      "GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
+      "GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 8\r\n"
       "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
   std::string head = client.ReadUntil("\r\n\r\n");
   EXPECT_TRUE(head.starts_with("HTTP/1.1 426 Upgrade Required\r\n")) << head;

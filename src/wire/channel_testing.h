@@ -3,13 +3,16 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,6 +35,25 @@ inline bool Becomes(const std::function<bool()>& holds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return true;
+}
+
+// A key and its own certificate, in one PEM file each.
+inline void WriteCertificate(const std::string& certificate_file, const std::string& key_file) {
+  EVP_PKEY* key = EVP_EC_gen("P-256");
+  X509* certificate = X509_new();
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1);
+  X509_gmtime_adj(X509_getm_notBefore(certificate), 0);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+  X509_set_pubkey(certificate, key);
+  X509_sign(certificate, key, EVP_sha256());
+  std::FILE* file = std::fopen(certificate_file.c_str(), "w");
+  PEM_write_X509(file, certificate);
+  std::fclose(file);
+  file = std::fopen(key_file.c_str(), "w");
+  PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
+  std::fclose(file);
+  X509_free(certificate);
+  EVP_PKEY_free(key);
 }
 
 class Client {
@@ -86,6 +108,8 @@ class Client {
     }
     return true;
   }
+  // Says that nothing more will be sent; answers can still be read.
+  void EndSending() { ::shutdown(fd_, SHUT_WR); }
   bool Send(std::string_view text) { return SendRaw(ClientFrame(Opcode::kText, text)); }
 
   Message Receive() {
@@ -119,8 +143,7 @@ class Client {
     }
     return Take(in_.find(end) + end.size());
   }
-
- private:
+  // So many bytes; none when the connection ends before.
   std::string Take(size_t size) {
     while (in_.size() < size) {
       if (!Fill()) return {};
@@ -129,6 +152,10 @@ class Client {
     in_.erase(0, size);
     return taken;
   }
+  // True when the server has closed the connection without another byte.
+  bool Ended() { return in_.empty() && !Fill(); }
+
+ private:
   bool Fill() {
     char buffer[16 << 10];
     ssize_t got =

@@ -140,15 +140,14 @@ std::string Compress(Coding coding, std::string_view body) {
       compressor.get(), body.data(), body.size(), compressed.data(), compressed.size());
   HF_ASSERT(size > 0);
   compressed.resize(size);
+  compressed.shrink_to_fit();  // it may wait for a slow client
   return compressed;
 }
 
 void CompressBody(Coding coding, HttpResponse* response) {
   if (coding == Coding::kNone) return;
   response->body = Compress(coding, response->body);
-  response->headers.append("Content-Encoding: ")
-      .append(coding == Coding::kGzip ? "gzip" : "deflate")
-      .append("\r\n");
+  response->AddHeader("Content-Encoding", coding == Coding::kGzip ? "gzip" : "deflate");
 }
 
 Result<std::string> Decompress(Coding coding, std::string_view body, size_t bytes_max) {

@@ -10,7 +10,7 @@
 
 namespace holdfast::wire {
 
-struct HttpResponse;
+class HttpResponse;
 
 enum class Coding : uint8_t { kNone, kGzip, kDeflate };
 

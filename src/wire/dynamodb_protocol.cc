@@ -1,6 +1,6 @@
 #include "wire/dynamodb_protocol.h"
 
-#include <cstdio>
+#include <string>
 #include <unordered_map>
 
 #include "base/clock.h"
@@ -29,6 +29,23 @@ constexpr std::string_view kJson = "application/json";
 simdjson::dom::parser& ThreadParser() {
   thread_local simdjson::dom::parser parser;
   return parser;
+}
+// A parser takes some 14 bytes for each of its document: one for a larger document than this is not kept.
+constexpr size_t kParserKeptBytes = 256 << 10;
+
+// The most that an answer is made of, so that it can be refused before it is made.
+template <class Request>
+constexpr size_t AnswerBytesMax() {
+  if constexpr (std::is_same_v<Request, BatchGetItemRequest>) return limits::kBatchGetBytesMax;
+  if constexpr (std::is_same_v<Request, SearchVectorsRequest>) return limits::kSearchResponseBytesMax;
+  if constexpr (std::is_same_v<Request, TransactGetItemsRequest>) return limits::kTransactionBytesMax;
+  bool page = std::is_same_v<Request, QueryRequest> || std::is_same_v<Request, ScanRequest> ||
+              std::is_same_v<Request, GetRecordsRequest>;
+  return page ? limits::kPageBytesMax : limits::kItemSizeBytesMax;
+}
+
+Error NoRoom() {
+  return Error(ErrorCode::kThrottling, "Too many answers are waiting for their clients; try again");
 }
 
 }  // namespace
@@ -78,7 +95,7 @@ HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
   exchange->error.reset();
   exchange->waits = false;
   HttpResponse& response = exchange->response();
-  response.headers.append("x-amzn-RequestId: ").append(exchange->request_id).append("\r\n");
+  response.AddHeader("x-amzn-RequestId", exchange->request_id);
 
   if (!IsAllowedHost(request)) {
     response.status = 403;
@@ -88,18 +105,16 @@ HttpHandler::Handled DynamoDbProtocol::Handle(Exchange* exchange) {
   }
   const std::string_view* origin = request.Find("Origin");
   if (options_.cors && origin != nullptr) {
-    response.headers.append(
+    response.AddHeaderLines(
         "Access-Control-Allow-Origin: *\r\nAccess-Control-Expose-Headers: x-amzn-RequestId,x-amzn-ErrorType,"
         "x-amz-request-id,x-amz-id-2,x-amzn-ErrorMessage,Date\r\n");
     if (request.method == "OPTIONS") {
       auto echo = [&](std::string_view asked, std::string_view granted) {
-        if (const std::string_view* value = request.Find(asked)) {
-          response.headers.append(granted).append(": ").append(*value).append("\r\n");
-        }
+        if (const std::string_view* value = request.Find(asked)) response.AddHeader(granted, *value);
       };
       echo("Access-Control-Request-Headers", "Access-Control-Allow-Headers");
       echo("Access-Control-Request-Method", "Access-Control-Allow-Methods");
-      response.headers.append("Access-Control-Max-Age: 172800\r\n");
+      response.AddHeader("Access-Control-Max-Age", "172800");
       return Handled::kDone;
     }
   }
@@ -178,6 +193,7 @@ HttpHandler::Handled DynamoDbProtocol::HandlePost(Exchange* exchange) {
   bool compressed = *coding != Coding::kNone;
   if (!compressed && request.body.size() <= limits::kInlineBodyBytesMax)
     return HandleBody(exchange, request.body);
+  if (compressed && !exchange->HasRoomFor(options_.body_bytes_max)) return Fail(exchange, NoRoom());
   bool submitted = pool_->Submit([this, exchange, coding, compressed] {
     if (!compressed) {
       if (HandleBody(exchange, exchange->request().body) == Handled::kDone) exchange->Finish();
@@ -206,7 +222,8 @@ HttpHandler::Handled DynamoDbProtocol::HandleBody(Exchange* exchange, std::strin
   const HttpRequest& request = exchange->request();
   static_assert(kBodyPaddingBytes >= simdjson::SIMDJSON_PADDING);
   simdjson::dom::element element;
-  simdjson::dom::parser& parser = ThreadParser();
+  simdjson::dom::parser once;
+  simdjson::dom::parser& parser = body.size() <= kParserKeptBytes ? ThreadParser() : once;
   bool parsed = !body.empty() && parser.parse(reinterpret_cast<const uint8_t*>(body.data()), body.size(),
                                               /*realloc_if_needed=*/false)
                                          .get(element) == simdjson::SUCCESS;
@@ -256,6 +273,7 @@ template <class Request, class Response>
 HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* element,
                                            [[maybe_unused]] std::string_view body,
                                            const auth::Principal* principal, bool always_pool) {
+  if (!exchange->HasRoomFor(AnswerBytesMax<Request>())) return Fail(exchange, NoRoom());
   if constexpr (requires { Request::kStrict; }) {
     Status strict = json::CheckStrict<Request>(*static_cast<const json::Element*>(element), body);
     if (!strict) return Fail(exchange, strict.error());
@@ -308,7 +326,10 @@ HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* eleme
   auto shared = std::make_shared<Request>(*std::move(request));
   bool submitted = pool_->Submit([this, exchange, execute, render, shared, violations] {
     bool wait = false;
-    Result<Response> result = execute(*shared, violations, storage::Wait::kMayBlock, &wait);
+    // It may have waited long for its turn.
+    bool room = exchange->HasRoomFor(AnswerBytesMax<Request>());
+    Result<Response> result =
+        room ? execute(*shared, violations, storage::Wait::kMayBlock, &wait) : Result<Response>(NoRoom());
     if (!result && result.error().code() >= ErrorCode::kInternal) {
       HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id},
              {"error", result.error().ToString()});
@@ -337,6 +358,7 @@ HttpHandler::Handled DynamoDbProtocol::Complete(Exchange* exchange, bool await_d
     CompressBody(coding, &exchange->response());
     Seal(exchange);
     if (!await_durability) return Handled::kDone;
+    exchange->AnswerMade();
     engine_->committer().WhenDurable(exchange);
     return Handled::kPending;
   };
@@ -350,19 +372,17 @@ HttpHandler::Handled DynamoDbProtocol::Complete(Exchange* exchange, bool await_d
 
 // The checksum that clients verify.
 void DynamoDbProtocol::Seal(Exchange* exchange) {
-  char line[40];
-  int length = std::snprintf(line, sizeof line, "x-amz-crc32: %u\r\n", Crc32(exchange->response().body));
-  exchange->response().headers.append(line, static_cast<size_t>(length));
+  HttpResponse& response = exchange->response();
+  response.AddHeader("x-amz-crc32", std::to_string(Crc32(response.body)));
 }
 
 void DynamoDbProtocol::Durable(Exchange* exchange, const Status& durable) {
   if (durable) return;
   HttpResponse& response = exchange->response();
-  std::string id = "x-amzn-RequestId: " + exchange->request_id + "\r\n";
   std::string_view content_type = response.content_type;
   response.Clear();
   response.content_type = content_type;
-  response.headers = std::move(id);
+  response.AddHeader("x-amzn-RequestId", exchange->request_id);
   Fail(exchange, durable.error());
 }
 

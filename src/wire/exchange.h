@@ -32,23 +32,33 @@ inline Failure FailureOf(const Error& error) {
   return {error.code(), ops::FaultOf(error)};
 }
 
-struct HttpResponse {
+class HttpResponse {
+ public:
   int status = 200;
   std::string_view content_type;  // static text; empty: no such header
-  std::string headers;            // further lines, each ending in \r\n
   std::string body;
   bool close = false;  // after this answer
   // With status 101, by AcceptChannel (wire/channel.h): who has the connection from then on.
   std::shared_ptr<ChannelHandler> channel;
 
+  // Adds a header. One whose value has control characters is left out: they could end the head, and begin an
+  // answer that somebody else has written.
+  void AddHeader(std::string_view name, std::string_view value);
+  // Adds whole lines of this program's own, each ending in \r\n.
+  void AddHeaderLines(std::string_view lines) { headers_.append(lines); }
+  const std::string& headers() const { return headers_; }
+
   void Clear() {
     status = 200;
     content_type = {};
-    headers.clear();
+    headers_.clear();
     body.clear();
     close = false;
     channel.reset();
   }
+
+ private:
+  std::string headers_;
 };
 
 class Exchange : public engine::DurabilityWaiter {
@@ -59,6 +69,12 @@ class Exchange : public engine::DurabilityWaiter {
   virtual void Finish() = 0;
   // The client has gone, or will send nothing more: most likely nobody reads the answer. From any thread.
   virtual bool abandoned() const = 0;
+  // Whether there is memory for an answer of so many bytes: when clients are slow to take theirs, there may
+  // be none (I-16). Asked before the request is carried out, and refused in a retryable way. From any thread.
+  virtual bool HasRoomFor(size_t) const { return true; }
+  // The answer's body is made, and its memory counts from now on, though it may have to wait before it is
+  // sent. By whoever has the exchange; Finish() implies it.
+  virtual void AnswerMade() {}
 
   // For the handler's own use: what it must remember until the answer is out.
   std::string request_id;

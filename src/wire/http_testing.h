@@ -35,11 +35,16 @@ struct Answered {
   }
 };
 
-// `headers` without line ends; Content-Length and Connection are added.
+// `headers` without line ends; Content-Length and Connection are added, and a Host where there is none.
 inline Answered Ask(int port, const std::string& method, const std::string& target,
                     const std::vector<std::string>& headers = {}, const std::string& body = {}) {
   std::string text = method + " " + target + " HTTP/1.1\r\nConnection: close\r\n";
-  for (const std::string& header : headers) text += header + "\r\n";
+  bool named = false;
+  for (const std::string& header : headers) {
+    named = named || header.starts_with("Host:");
+    text += header + "\r\n";
+  }
+  if (!named) text += "Host: localhost\r\n";
   if (!body.empty()) text += "Content-Length: " + std::to_string(body.size()) + "\r\n";
   text += "\r\n" + body;
 

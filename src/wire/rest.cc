@@ -172,25 +172,26 @@ Result<std::string_view> DecodeBody(const HttpRequest& request, size_t bytes_max
 void BeginResponse(const Exchange& exchange, HttpResponse* response) {
   response->Clear();
   response->content_type = kJson;
-  response->headers.append("x-holdfast-request-id: ")
-      .append(exchange.request_id)
-      .append("\r\nCache-Control: no-store\r\n");
+  response->AddHeader("x-holdfast-request-id", exchange.request_id);
+  response->AddHeader("Cache-Control", "no-store");
 }
 
 // A document in the form that its reader takes, or word that the reader has it already.
 void Give(const Document& document, const HttpRequest& request, HttpResponse* response) {
   response->Clear();
-  response->headers = document.headers;
-  response->headers.append("Vary: Accept, Accept-Encoding\r\nX-Content-Type-Options: nosniff\r\n");
-  if (!document.etag.empty())
-    response->headers.append("Cache-Control: no-cache\r\nETag: ").append(document.etag).append("\r\n");
+  response->AddHeaderLines(document.headers);
+  response->AddHeaderLines("Vary: Accept, Accept-Encoding\r\nX-Content-Type-Options: nosniff\r\n");
+  if (!document.etag.empty()) {
+    response->AddHeader("Cache-Control", "no-cache");
+    response->AddHeader("ETag", document.etag);
+  }
   if (!document.etag.empty() && request.Get("If-None-Match") == document.etag) {
     response->status = 304;
     return;
   }
   response->content_type = document.content_type;
   bool gzip = !document.gzip.empty() && ChooseCoding(request.Get("Accept-Encoding")) == Coding::kGzip;
-  if (gzip) response->headers.append("Content-Encoding: gzip\r\n");
+  if (gzip) response->AddHeader("Content-Encoding", "gzip");
   response->body = gzip ? document.gzip : document.body;
 }
 
@@ -308,6 +309,10 @@ Rest::Matched Rest::Match(const HttpRequest& request) const {
 Status Rest::Answer(Exchange* exchange, const Matched& matched, std::string_view token,
                     bool* deferred) const {
   const HttpRequest& request = exchange->request();
+  if (!exchange->HasRoomFor(limits::kPageBytesMax)) {
+    return Refuse("Unavailable", "too many answers are waiting for their clients; try again",
+                  {{"retry_after", 1}});
+  }
   Call call{options_, request, exchange->response(), Reply(this, exchange)};
   Result<auth::Identity> identity = options_.authenticate(token);
   if (!identity && identity.error().code() == ErrorCode::kUnrecognizedClient)
@@ -366,9 +371,9 @@ HttpHandler::Handled Rest::Fail(Exchange* exchange, const Error& error) const {
     if (at->second.type() == AttributeValue::Type::kNumber ||
         at->second.type() == AttributeValue::Type::kString)
       value = at->second.AsText();
-    response.headers.append(name).append(": ").append(value).append("\r\n");
+    response.AddHeader(name, value);
   };
-  if (response.status == 401) response.headers.append("WWW-Authenticate: Bearer\r\n");
+  if (response.status == 401) response.AddHeader("WWW-Authenticate", "Bearer");
   if (response.status == 405) header("Allow", "allow");
   header("Retry-After", "retry_after");
   return HttpHandler::Handled::kDone;

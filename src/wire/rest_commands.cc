@@ -153,7 +153,7 @@ Status RunCommand(Call* call) {
     call->options.emit(call->model(), call->caller, answer.emitted);
   HttpResponse& response = call->response;
   response.status = answer.created ? 201 : 200;
-  if (answer.replayed) response.headers.append("Idempotency-Replayed: true\r\n");
+  if (answer.replayed) response.AddHeader("Idempotency-Replayed", "true");
   response.body.append("{\"result\":");
   json::AppendPlainItem(value::MapView(answer.result), &response.body);
   AppendWarnings(answer.warnings, &response.body);
@@ -167,7 +167,7 @@ Status RunTransaction(Call* call) {
   HF_TRY(std::vector<Entry> entries, ReadEntries(*call));
   HF_TRY(std::vector<Written> written, call->application->Transact(call->caller, entries, options));
   // All are, or none.
-  if (written[0].replayed) call->response.headers.append("Idempotency-Replayed: true\r\n");
+  if (written[0].replayed) call->response.AddHeader("Idempotency-Replayed", "true");
   std::string& body = call->response.body;
   std::vector<ModelWarning> warnings;
   body.append("{\"items\":[");

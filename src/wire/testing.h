@@ -30,20 +30,22 @@ template <class NextStep>
 std::string Feed(std::string_view stream, size_t body_bytes_max, const NextStep& next_step) {
   using Outcome = HttpParser::Outcome;
   HttpParser parser(body_bytes_max);
-  std::string all;
-  size_t begin = 0, end = 0;
+  std::string all, buffer;
+  size_t fed = 0;
   while (true) {
-    end = std::min(stream.size(), end + next_step());
-    std::string moved(stream.substr(begin, end - begin));
+    size_t end = std::min(stream.size(), fed + next_step());
+    std::string moved = buffer + std::string(stream.substr(fed, end - fed));
+    fed = end;
+    buffer.swap(moved);
     size_t consumed = 0;
-    Outcome outcome = parser.Parse(moved, &consumed);
+    Outcome outcome = parser.Parse(buffer, &consumed);
     while (outcome == Outcome::kRequest) {
       all += Summary(parser.request()) + "\n";
-      begin += consumed;
       parser.Reset();
-      moved.erase(0, consumed);
-      outcome = parser.Parse(moved, &consumed);
+      buffer.erase(0, consumed);
+      outcome = parser.Parse(buffer, &consumed);
     }
+    buffer.resize(buffer.size() - parser.dropped_bytes());
     bool waits = outcome == Outcome::kMore || outcome == Outcome::kContinue;
     if (!waits || end == stream.size()) return all + (waits ? "" : Name(outcome));
   }

@@ -30,7 +30,5 @@ bool WantsWebSocket(const HttpRequest& request);
 // The status to refuse the handshake with: 400, or 426 for another version of the protocol; 0 when it is in
 // order.
 int CheckHandshake(const HttpRequest& request);
-// Whether a comma-separated header holds `token`, compared without regard to case.
-bool HasToken(std::string_view list, std::string_view token);
 
 }  // namespace holdfast::wire
