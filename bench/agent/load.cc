@@ -56,7 +56,7 @@ std::unique_ptr<AgentWorker> OpenWorker(const Options& options, std::atomic<int6
     std::optional<AttributeValue> turns = turn.state().Get("turns");
     turn.SetState({{"turns", turns ? *turns->AsInt64() + 1 : 1}, {"notes", std::string(1000, 'n')}});
     for (const AgentEvent& event : turn.events())
-      turn.Send("You said: " + event.payload.Get("text")->AsText());
+      turn.Send("You said: " + event.payload.Get("text").value_or(AttributeValue()).AsText());
     *events += static_cast<int64_t>(turn.events().size());
     return Ok{};
   });

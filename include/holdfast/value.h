@@ -93,17 +93,18 @@ class HOLDFAST_EXPORT AttributeValue {
   Type type() const { return type_; }
   bool is_null() const { return type_ == Type::kNull; }
 
-  // Requires: the type that the accessor is for; the wrong one throws std::bad_variant_access. AsText serves
-  // S, N (canonical when it comes from the database) and B. What is returned by reference lives as long as
-  // this value.
-  bool AsBool() const { return type_ == Type::kTrue; }  // false for whatever is no BOOL
-  const std::string& AsText() const { return std::get<std::string>(data_); }
-  const std::vector<std::string>& AsSet() const { return std::get<std::vector<std::string>>(data_); }
+  // What the value holds. A stored item may hold any type under any name, so these never throw: where the
+  // value has another type they return false, an empty text, set, list or map, or 0. Check type() where that
+  // would be mistaken for data. References are valid as long as this value.
+  bool AsBool() const { return type_ == Type::kTrue; }
+  // S, B, and N (canonical when it comes from the database).
+  const std::string& AsText() const;
+  const std::vector<std::string>& AsSet() const;
   const std::vector<AttributeValue>& AsList() const;
   const AttributeMap& AsMap() const;
-  // Empty when this is no number, has a fraction, or does not fit.
+  // Empty unless this is a number without a fraction that fits.
   std::optional<int64_t> AsInt64() const;
-  // The nearest double, 0 for a text that is no number. Requires: type() == kNumber.
+  // The nearest double.
   double AsDouble() const;
 
   // Sets compare as sets, numbers as numbers: what DynamoDB calls equal.

@@ -26,18 +26,24 @@ int64_t Count(const Item& state) {
   return count ? count->AsInt64().value_or(0) : 0;
 }
 
+// Empty where there is no such text.
+std::string Text(const Item& item, std::string_view name) {
+  auto value = item.Get(name);
+  return value ? value->AsText() : std::string();
+}
+
 // What the user says sets the timer anew; what the timer says does not, so that it asks once.
 Status Answer(holdfast::Turn& turn, int64_t silence_millis) {
   Item state = turn.state();
   for (const holdfast::AgentEvent& event : turn.events()) {
     if (event.type == "user_message") {
-      std::string text = event.payload.Get("text")->AsText();
+      std::string text = Text(event.payload, "text");
       turn.Send("You said: " + text);
       turn.ScheduleTimer({.timer_id = "silence", .delay_millis = silence_millis});
       state.Set("last", text);
       state.Set("count", Count(state) + 1);
     } else if (event.type == "timer") {
-      turn.Send("Still there? We were at \"" + state.Get("last")->AsText() + "\", your message number " +
+      turn.Send("Still there? We were at \"" + Text(state, "last") + "\", your message number " +
                 std::to_string(Count(state)) + ".");
     }
   }

@@ -93,7 +93,8 @@ Status ForEach(Database& db, holdfast::QueryRequest request, Use use) {
 }
 
 std::string Text(const Item& item, std::string_view name) {
-  return item.Get(name)->AsText();
+  auto value = item.Get(name);
+  return value ? value->AsText() : std::string();
 }
 
 Status Work(Database& db) {

@@ -266,7 +266,9 @@ void TokenVerifier::FetchAsWanted() {
       next = wanted_.back();
       wanted_.pop_back();
     }
-    static_cast<void>(next->LoadNow(log_));  // logged; tokens are told why
+    // Logged; tokens are told why.
+    const base::Log& log = log_ != nullptr ? *log_ : base::FallbackLog();
+    base::RunContained(log, "keys of a token issuer", [&] { static_cast<void>(next->LoadNow(log_)); });
   }
 }
 

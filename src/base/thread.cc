@@ -47,6 +47,11 @@ void LowerThreadPriority() {
   static_cast<void>(::setpriority(PRIO_PROCESS, thread, 5));
 }
 
+const Log& FallbackLog() {
+  static const Log& log = *new Log(LogLevel::kError);
+  return log;
+}
+
 Error ContainedException(const Log& log, std::string_view what) noexcept {
   try {
     std::string description = Describe();

@@ -23,6 +23,9 @@ void NameThread(const char* name);
 // Lets threads that answer requests go first. Best effort.
 void LowerThreadPriority();
 
+// For threads that were given no log: errors, on stderr.
+const Log& FallbackLog();
+
 // Requires: an exception is being handled. Logs it as an error in `what` and returns it as kInternal.
 Error ContainedException(const Log& log, std::string_view what) noexcept;
 

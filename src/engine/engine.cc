@@ -333,7 +333,7 @@ Result<bool> Engine::LoadTallies() {
   const AttributeMap figures = record["figures"].AsMap();
   auto load = [&](ObjectId id, Tally* tally) {
     auto figure = figures.find(std::to_string(id));
-    if (figure == figures.end()) return;
+    if (figure == figures.end() || figure->second.AsList().size() != 2) return;
     tally->count = figure->second.AsList()[0].AsInt64().value_or(0);
     tally->bytes = figure->second.AsList()[1].AsInt64().value_or(0);
   };

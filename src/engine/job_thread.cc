@@ -53,7 +53,7 @@ void JobThread::Run(const char* name) {
       if (stop_) return;
       job = std::move(jobs_.front());
     }
-    job();
+    base::RunContained(base::FallbackLog(), name, job);
     job = nullptr;  // what it holds goes before anybody is told that it is done
     base::MutexLock lock(&mu_);
     jobs_.pop_front();

@@ -108,8 +108,10 @@ void Sealer::Run() {
   base::NameThread("sealer");
   base::LowerThreadPriority();
   while (!stopping()) {
-    LoadNewKeys();
-    LookForArchive();
+    base::RunContained(engine_->log(), "encryption keys", [&] {
+      LoadNewKeys();
+      LookForArchive();
+    });
     bool wanted = false;
     {
       base::MutexLock lock(&mu_);
@@ -119,7 +121,7 @@ void Sealer::Run() {
       wanted = wanted_ && !stop_;
     }
     if (!wanted) continue;
-    Status done = Rewrite();
+    Status done = base::CallContained(engine_->log(), "encryption", [&]() -> Status { return Rewrite(); });
     if (!done) {
       HF_LOG(engine_->log(), kError, "a file could not be encrypted", {"error", done.error().ToString()});
     }

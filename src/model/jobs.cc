@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "base/ulid.h"
 #include "json/item_reader.h"
 #include "json/writer.h"
@@ -89,7 +90,8 @@ Result<Progress> Load(const std::string& path, const std::string& identity) {
 std::string KeyText(const Item& stored, const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names)
-    text += (text.empty() ? "" : " ") + name + "=" + ReadableValue(*stored.Get(name));
+    text +=
+        (text.empty() ? "" : " ") + name + "=" + ReadableValue(stored.Get(name).value_or(AttributeValue()));
   return text;
 }
 
@@ -155,7 +157,9 @@ class Runner {
     std::atomic<size_t> next{0};
     auto work = [&] {
       for (size_t i = next++; i < items.size(); i = next++)
-        outcomes[i] = job_.Step(progress_.table, items[i]);
+        outcomes[i] = base::CallContained(base::FallbackLog(), "job", [&]() -> Result<Outcome> {
+          return job_.Step(progress_.table, items[i]);
+        });
     };
     {
       // Several at a time, so that their writes share syncs and round trips.

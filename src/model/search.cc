@@ -130,7 +130,8 @@ class Searching {
     for (const Item& item : items) {
       std::string key;
       for (const KeyAttribute& attribute : EachEntity().table->key) {
-        key += (key.empty() ? "" : ", ") + attribute.name + ": " + ReadableValue(*item.Get(attribute.name));
+        key += (key.empty() ? "" : ", ") + attribute.name + ": " +
+               ReadableValue(item.Get(attribute.name).value_or(AttributeValue()));
       }
       line += " {" + key + "}";
     }

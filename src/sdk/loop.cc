@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/thread.h"
 
 namespace holdfast::sdk {
 namespace {
@@ -49,15 +50,16 @@ void Loop::Run() {
       base::MutexLock lock(&mu_);
       tasks.swap(tasks_);
     }
-    for (auto& task : tasks) task();
+    auto contain = [](const auto& work) { base::RunContained(base::FallbackLog(), "agent client", work); };
+    for (auto& task : tasks) contain(task);
     tasks.clear();
     for (int i = 0; i < ready; ++i) {
-      if (Handler* handler = Find(events[i].data.u64)) handler->OnReady(events[i].events);
+      if (Handler* handler = Find(events[i].data.u64)) contain([&] { handler->OnReady(events[i].events); });
     }
     for (int64_t now = base::SteadyMicros(); !timers_.empty() && timers_.begin()->first.first <= now;)
-      timers_.extract(timers_.begin()).mapped()();
+      contain(timers_.extract(timers_.begin()).mapped());
     for (size_t i = 0; i < ending_.size(); ++i) {
-      if (Handler* handler = Find(ending_[i])) handler->OnRoundEnd();
+      if (Handler* handler = Find(ending_[i])) contain([&] { handler->OnRoundEnd(); });
     }
     ending_.clear();
   }

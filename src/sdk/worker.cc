@@ -358,11 +358,8 @@ void Worker::RunTurn(const TurnPtr& turn) {
 
 // A handler's exception is its own failure, not ours.
 Status Worker::Handle(WorkTurn& turn) {
-  try {
-    return handle_(turn);
-  } catch (const std::exception& thrown) {
-    return Error(ErrorCode::kInternal, thrown.what());
-  }
+  return base::CallContained(base::FallbackLog(), "turn of an agent",
+                             [&]() -> Status { return handle_(turn); });
 }
 
 void Worker::GiveBackWaiting() {

@@ -163,7 +163,8 @@ class HttpClient::Loop {
     while (!paused_.empty() && (stopping || paused_.begin()->first <= now)) {
       Waiting waiting = std::move(paused_.extract(paused_.begin()).mapped());
       if (stopping) {
-        waiting.done(Error(ErrorCode::kIo, "the store was closed"));
+        base::RunContained(base::FallbackLog(), "answer of the store",
+                           [&] { waiting.done(Error(ErrorCode::kIo, "the store was closed")); });
       } else {
         ready_.push_back(std::move(waiting));
       }
@@ -199,7 +200,7 @@ class HttpClient::Loop {
       curl_easy_getinfo(handle, CURLINFO_PRIVATE, &transfer);
       curl_multi_remove_handle(multi_, handle);
       --active_;
-      transfer->Finish(handle, code);
+      base::RunContained(base::FallbackLog(), "answer of the store", [&] { transfer->Finish(handle, code); });
       delete transfer;
       idle_.push_back(handle);
       any = true;

@@ -40,5 +40,34 @@ TEST(AttributeValue, IntegersComeBackUpToBothEnds) {
   EXPECT_EQ(AttributeValue(0.5).AsInt64(), std::nullopt);
 }
 
+// Anybody who may write a table stores any type under any name. A program that reads the wrong one gets an
+// empty value: an exception out of a background thread would end the process, at every start again.
+TEST(AttributeValue, AccessorsOfAnotherTypeAreEmptyAndDoNotThrow) {
+  const AttributeValue values[] = {nullptr,
+                                   true,
+                                   false,
+                                   7,
+                                   "text",
+                                   AttributeValue::Binary("bytes"),
+                                   AttributeValue::StringSet({"a"}),
+                                   AttributeValue::NumberSet({"1"}),
+                                   AttributeValue::BinarySet({"b"}),
+                                   AttributeValue::List({"element"}),
+                                   AttributeValue::Map({{"name", "entry"}})};
+  for (const AttributeValue& value : values) {
+    SCOPED_TRACE(static_cast<int>(value.type()));
+    Type type = value.type();
+    bool text = type == Type::kNumber || type == Type::kString || type == Type::kBinary;
+    bool set = type == Type::kStringSet || type == Type::kNumberSet || type == Type::kBinarySet;
+    EXPECT_EQ(value.AsBool(), type == Type::kTrue);
+    EXPECT_EQ(value.AsText().empty(), !text);
+    EXPECT_EQ(value.AsSet().size(), set ? 1U : 0U);
+    EXPECT_EQ(value.AsList().size(), type == Type::kList ? 1U : 0U);
+    EXPECT_EQ(value.AsMap().size(), type == Type::kMap ? 1U : 0U);
+    EXPECT_EQ(value.AsInt64().has_value(), type == Type::kNumber);
+    EXPECT_EQ(value.AsDouble(), type == Type::kNumber ? 7.0 : 0.0);
+  }
+}
+
 }  // namespace
 }  // namespace holdfast

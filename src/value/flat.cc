@@ -500,12 +500,28 @@ AttributeValue AttributeValue::Map(AttributeMap entries) {
   return {Type::kMap, std::make_shared<const AttributeMap>(std::move(entries))};
 }
 
+const std::string& AttributeValue::AsText() const {
+  static const std::string& none = *new std::string;
+  const auto* text = std::get_if<std::string>(&data_);
+  return text != nullptr ? *text : none;
+}
+
+const std::vector<std::string>& AttributeValue::AsSet() const {
+  static const auto& none = *new std::vector<std::string>;
+  const auto* members = std::get_if<std::vector<std::string>>(&data_);
+  return members != nullptr ? *members : none;
+}
+
 const std::vector<AttributeValue>& AttributeValue::AsList() const {
-  return *std::get<std::shared_ptr<const std::vector<AttributeValue>>>(data_);
+  static const auto& none = *new std::vector<AttributeValue>;
+  const auto* elements = std::get_if<std::shared_ptr<const std::vector<AttributeValue>>>(&data_);
+  return elements != nullptr ? **elements : none;
 }
 
 const AttributeMap& AttributeValue::AsMap() const {
-  return *std::get<std::shared_ptr<const AttributeMap>>(data_);
+  static const auto& none = *new AttributeMap;
+  const auto* entries = std::get_if<std::shared_ptr<const AttributeMap>>(&data_);
+  return entries != nullptr ? **entries : none;
 }
 
 std::optional<int64_t> AttributeValue::AsInt64() const {
@@ -517,6 +533,7 @@ std::optional<int64_t> AttributeValue::AsInt64() const {
 }
 
 double AttributeValue::AsDouble() const {
+  if (type_ != Type::kNumber) return 0;
   Result<value::Number> number = value::Number::Parse(AsText());
   return number ? number->ToDouble() : 0;
 }

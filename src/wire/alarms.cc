@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "wire/json_object.h"
+#include "wire/recorded.h"
 
 namespace holdfast::wire {
 namespace {
@@ -88,11 +89,6 @@ void AppendAlarm(const AlarmSpec& spec, const AlarmState& state, std::string* ou
   AppendJsonList(state.history, object.Name("history"), AppendChange);
 }
 
-int64_t IntegerOf(const AttributeMap& map, std::string_view name) {
-  auto found = map.find(name);
-  return found == map.end() ? 0 : found->second.AsInt64().value_or(0);
-}
-
 // What stands there in a record, as far as it is what it should be.
 AttributeMap MapAt(const AttributeMap& map, std::string_view name) {
   auto found = map.find(name);
@@ -147,13 +143,17 @@ AttributeMap Alarms::Record() const {
           {"steps", AttributeValue::Map(std::move(steps))}};
 }
 
+// Figures are kept as whole numbers; a record that was tampered with may have made them larger than one.
+constexpr double kFigureMax = 9e15;
+
 AttributeValue Alarms::RecordSteps(const Watched& watched) {
   constexpr size_t kStepsMax = 64;
   std::vector<AttributeValue> newest;
   for (auto step = watched.steps.rbegin(); step != watched.steps.rend() && newest.size() < kStepsMax;
        ++step) {
     AttributeMap growth;
-    for (const auto& [name, grown] : step->growth) growth.emplace(name, static_cast<int64_t>(grown));
+    for (const auto& [name, grown] : step->growth)
+      growth.emplace(name, static_cast<int64_t>(std::clamp(grown, -kFigureMax, kFigureMax)));
     newest.push_back(
         AttributeValue::Map({{"at", step->at_millis}, {"growth", AttributeValue::Map(std::move(growth))}}));
   }
@@ -198,7 +198,7 @@ void Alarms::Stop() {
 void Alarms::Run() {
   base::NameThread("alarms");
   while (true) {
-    Evaluate();
+    base::RunContained(*options_.log, "alarms", [&] { Evaluate(); });
     auto next = std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.interval_millis);
     base::MutexLock lock(&mu_);
     while (!stop_ && stopping_.WaitUntil(&mu_, next)) {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "wire/recorded.h"
+
 namespace holdfast::wire {
 namespace {
 
@@ -19,8 +21,7 @@ int64_t MonthBegin(int64_t millis, int months_later = 0) {
 }
 
 double NumberOf(const AttributeMap& map, std::string_view name) {
-  auto found = map.find(name);
-  return found == map.end() ? 0 : static_cast<double>(found->second.AsInt64().value_or(0));
+  return static_cast<double>(IntegerOf(map, name));
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ AttributeMap CapacityPlan::Record() {
 
 void CapacityPlan::Recall(const AttributeMap& record) {
   base::MutexLock lock(&mu_);
-  auto month = static_cast<int64_t>(NumberOf(record, "month"));
+  int64_t month = IntegerOf(record, "month");
   if (month != MonthBegin(engine_->clock().NowMillis())) return;
   month_millis_ = month;
   Totals totals = TotalsNow();
@@ -127,7 +128,7 @@ void CapacityPlan::Recall(const AttributeMap& record) {
     if (found == record.end() || found->second.type() != AttributeValue::Type::kMap) continue;
     AttributeMap used = found->second.AsMap();
     used_[name] = {NumberOf(used, "reads"), NumberOf(used, "writes"), totals[name].reads, totals[name].writes,
-                   static_cast<int64_t>(NumberOf(used, "since"))};
+                   IntegerOf(used, "since")};
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/thread.h"
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/instant.h"
@@ -71,7 +72,8 @@ HttpHandler::Handled DevTools::Handle(Exchange* exchange) {
     return HttpHandler::Handled::kDone;
   }
   bool submitted = pool_->Submit([this, exchange] {
-    Result<std::string> answer = Answer(exchange->request());
+    Result<std::string> answer = base::CallContained(
+        *log_, "developer tools", [&]() -> Result<std::string> { return Answer(exchange->request()); });
     if (answer) {
       exchange->response().content_type = "application/json";
       exchange->response().body = *std::move(answer);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "base/thread.h"
 #include "json/strict_reader.h"
 #include "json/struct_reader.h"
 #include "json/struct_writer.h"
@@ -155,8 +156,11 @@ HttpHandler::Handled DynamoDbProtocol::HandleGet(Exchange* exchange) {
     // Reads the catalog and the storage's properties: not for an I/O thread.
     bool submitted = pool_->Submit([this, exchange] {
       exchange->response().content_type = "text/plain; version=0.0.4";
-      exchange->response().body = metrics_.Render(engine_);
-      if (options_.more_metrics) exchange->response().body += options_.more_metrics();
+      bool rendered = base::RunContained(*log_, "metrics", [&] {
+        exchange->response().body = metrics_.Render(engine_);
+        if (options_.more_metrics) exchange->response().body += options_.more_metrics();
+      });
+      if (!rendered) exchange->response().status = 500;
       exchange->Finish();
     });
     if (submitted) return Handled::kPending;
@@ -328,8 +332,10 @@ HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* eleme
     bool wait = false;
     // It may have waited long for its turn.
     bool room = exchange->HasRoomFor(AnswerBytesMax<Request>());
-    Result<Response> result =
-        room ? execute(*shared, violations, storage::Wait::kMayBlock, &wait) : Result<Response>(NoRoom());
+    Result<Response> result = base::CallContained(*log_, "request", [&]() -> Result<Response> {
+      if (!room) return NoRoom();
+      return execute(*shared, violations, storage::Wait::kMayBlock, &wait);
+    });
     if (!result && result.error().code() >= ErrorCode::kInternal) {
       HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id},
              {"error", result.error().ToString()});

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 namespace holdfast::wire {
 
@@ -32,7 +33,8 @@ void Expiry::CloseExpired() {
   while (!stop_) {
     while (!expiring_.empty() && expiring_.begin()->first <= clock.NowSeconds()) {
       if (auto channel = expiring_.begin()->second.lock())
-        channel->Close(kClosePolicy, "the token has expired");
+        base::RunContained(base::FallbackLog(), "closing of a channel",
+                           [&] { channel->Close(kClosePolicy, "the token has expired"); });
       expiring_.erase(expiring_.begin());
     }
     changed_.WaitUntil(&mu_, std::chrono::steady_clock::now() + std::chrono::seconds(1));

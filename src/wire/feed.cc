@@ -233,10 +233,16 @@ void Hub::Impl::Follow(Feed* feed) {
   base::NameThread("feed-reader");
   while (true) {
     bool some = feed->watch->Wait(std::chrono::steady_clock::now() + kTick);
-    auto changes = some ? feed->watch->Read(kReadAtOnce) : std::vector<TableChange>();
+    Result<std::vector<TableChange>> changes = std::vector<TableChange>();
+    if (some) {
+      changes = base::CallContained(*log_, "feed", [&]() -> Result<std::vector<TableChange>> {
+        return feed->watch->Read(kReadAtOnce);
+      });
+    }
     if (changes) {
       for (const TableChange& change : *changes) {
-        auto told = Convert(*feed, change);
+        std::shared_ptr<FeedChange> told;
+        base::RunContained(*log_, "change of a feed", [&] { told = Convert(*feed, change); });
         base::MutexLock lock(&mu_);
         if (told != nullptr) Add(feed, std::move(told));
       }
@@ -328,7 +334,9 @@ void Hub::Impl::DeliverAll(Feed* feed) {
 bool Hub::Impl::EnsureWatched(Feed* feed) {
   if (feed->watch != nullptr) return true;
   mu_.Unlock();
-  auto watch = store_->Watch(feed->table->name, std::nullopt);
+  auto watch = base::CallContained(*log_, "feed", [&]() -> Result<std::unique_ptr<TableWatch>> {
+    return store_->Watch(feed->table->name, std::nullopt);
+  });
   mu_.Lock();
   if (!watch) {
     EndAll(feed, watch.error());

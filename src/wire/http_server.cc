@@ -329,6 +329,12 @@ class Loop {
   void ResumeListening();
   void RunTurns();
   void Tick();
+  // One connection's work. What throws costs this connection alone.
+  template <class Work>
+  void Contain(Connection* connection, const Work& work) {
+    if (base::RunContained(*shared_->log, "connection", work)) return;
+    base::RunContained(*shared_->log, "connection", [&] { connection->Close(); });
+  }
 
   Shared* const shared_;
   const int number_;
@@ -916,7 +922,7 @@ void Loop::DriveAgain(Connection* connection) {
 void Loop::RunTurns() {
   for (Connection* connection : std::exchange(turns_, {})) {
     connection->in_turn = false;
-    connection->Drive();
+    Contain(connection, [&] { connection->Drive(); });
   }
 }
 
@@ -991,8 +997,8 @@ void Loop::RunPosted() {
     tasks.swap(tasks_);
     finished.swap(finished_);
   }
-  for (Connection* connection : finished) connection->OnFinished();
-  for (auto& task : tasks) task();
+  for (Connection* connection : finished) Contain(connection, [&] { connection->OnFinished(); });
+  for (auto& task : tasks) base::RunContained(*shared_->log, "I/O task", task);
 }
 
 void Loop::Tick() {
@@ -1000,7 +1006,10 @@ void Loop::Tick() {
   if (now < next_tick_micros_) return;
   next_tick_micros_ = now + kTickMillis * 1000;
   ResumeListening();
-  for (auto at = connections_.begin(); at != connections_.end();) (at++)->get()->CheckTime(now);
+  for (auto at = connections_.begin(); at != connections_.end();) {
+    Connection* connection = (at++)->get();
+    Contain(connection, [&] { connection->CheckTime(now); });
+  }
 }
 
 void Loop::Run() {
@@ -1013,9 +1022,10 @@ void Loop::Run() {
       void* who = events[static_cast<size_t>(i)].data.ptr;
       if (who == nullptr) continue;  // a wake-up
       if (who == this) {
-        Accept();
+        base::RunContained(*shared_->log, "I/O accept", [&] { Accept(); });
       } else {
-        static_cast<Connection*>(who)->OnEvents(events[static_cast<size_t>(i)].events);
+        auto* connection = static_cast<Connection*>(who);
+        Contain(connection, [&] { connection->OnEvents(events[static_cast<size_t>(i)].events); });
       }
     }
     RunPosted();

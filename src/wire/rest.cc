@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/limits.h"
+#include "base/thread.h"
 #include "json/plain.h"
 #include "json/writer.h"
 #include "model/refusal.h"
@@ -255,7 +256,8 @@ HttpHandler::Handled Rest::Handle(Exchange* exchange) {
   }
   bool submitted = pool_->Submit([this, exchange, matched = std::move(matched), token] {
     bool deferred = false;
-    Status answered = Answer(exchange, matched, token, &deferred);
+    Status answered = base::CallContained(
+        *log_, "REST request", [&]() -> Status { return Answer(exchange, matched, token, &deferred); });
     if (deferred) return;
     if (answered)
       CompressBody(CodingFor(exchange->request().Get("Accept-Encoding"), exchange->response().body),

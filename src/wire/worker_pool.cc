@@ -48,7 +48,8 @@ void WorkerPool::Run() {
       task = std::move(queue_.front());
       queue_.pop_front();
     }
-    task();
+    // Tasks answer their requests themselves, whatever happens in them.
+    base::RunContained(base::FallbackLog(), "worker", task);
   }
 }
 

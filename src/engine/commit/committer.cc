@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/thread.h"
 
 namespace holdfast::engine {
 namespace {
@@ -144,7 +145,8 @@ uint64_t Committer::Answer(DurabilityWaiter* first, const Status& durable) {
   uint64_t answered = 0;
   for (DurabilityWaiter* waiter = first; waiter != nullptr; ++answered) {
     DurabilityWaiter* next = waiter->next_;
-    waiter->Done(durable);
+    // An answer that throws is lost; those behind it must not be.
+    base::RunContained(base::FallbackLog(), "answer to a write", [&] { waiter->Done(durable); });
     waiter = next;
   }
   return answered;
@@ -190,7 +192,7 @@ void Committer::Publish(Published state) {
     published_number_.store(next->number, std::memory_order_release);
     previous = std::exchange(published_, std::move(next));
   }
-  if (listener_) listener_(number);
+  if (listener_) base::RunContained(*log_, "publication of commits", [&] { listener_(number); });
 }
 
 void Committer::Run() {

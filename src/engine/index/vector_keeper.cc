@@ -16,6 +16,8 @@ namespace {
 constexpr auto kPause = std::chrono::milliseconds(20);
 // The same where there are no vectors.
 constexpr auto kPauseWithoutIndex = std::chrono::seconds(1);
+// After a round that threw: the next one may throw as well, and each is logged.
+constexpr auto kPauseAfterFailure = std::chrono::seconds(5);
 // Vectors that come within a pause and mean that more will.
 constexpr size_t kPouring = 10;
 // Changes since the last snapshot that call for the next one: a start must look at each of them again.
@@ -104,21 +106,22 @@ void VectorKeeper::Run() {
   base::NameThread("vectors");
   base::LowerThreadPriority();
   while (!stopping()) {
-    Round round = Work();
+    Round round = Round::kNoIndex;
+    bool done = base::RunContained(engine_->log(), "vector round", [&] { round = Work(); });
     if (round == Round::kMore) continue;
     base::MutexLock lock(&mu_);
     if (round < Round::kDeferred) ++idle_rounds_;
     changed_.NotifyAll();
-    Pause(round);
+    Pause(round, done ? kPause : kPauseAfterFailure);
   }
 }
 
-void VectorKeeper::Pause(Round after) {
+void VectorKeeper::Pause(Round after, std::chrono::milliseconds pause) {
   auto begun = std::chrono::steady_clock::now();
   bool in_time = true;
   while (!stop_ && in_time) {
     bool seldom = after == Round::kNoIndex && idle_rounds_ >= idle_rounds_wanted_;
-    in_time = changed_.WaitUntil(&mu_, begun + (seldom ? kPauseWithoutIndex : kPause));
+    in_time = changed_.WaitUntil(&mu_, begun + (seldom ? kPauseWithoutIndex : pause));
   }
 }
 

@@ -50,7 +50,7 @@ class VectorKeeper {
   enum class Round : uint8_t { kNoIndex, kIdle, kDeferred, kMore };
 
   void Run();
-  void Pause(Round after) HF_REQUIRES(mu_);
+  void Pause(Round after, std::chrono::milliseconds pause) HF_REQUIRES(mu_);
   // Calls for a round that begins from now on. Returns how many idle ones there are when it was one.
   uint64_t WantRound() HF_REQUIRES(mu_);
   Round Work();

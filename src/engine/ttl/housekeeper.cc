@@ -66,7 +66,7 @@ void Housekeeper::RunTasks(bool all) {
       task = std::move(tasks_.begin()->second);
       tasks_.erase(tasks_.begin());
     }
-    task();
+    base::RunContained(engine_->log(), "housekeeper task", task);
   }
 }
 
@@ -83,7 +83,8 @@ void Housekeeper::Run() {
     }
     RunTasks(/*all=*/false);
     if (std::chrono::steady_clock::now() < next_round) continue;
-    if (Status done = RunOnce(); !done) {
+    Status done = base::CallContained(engine_->log(), "housekeeping", [&]() -> Status { return RunOnce(); });
+    if (!done) {
       HF_LOG(engine_->log(), kWarning, "housekeeping failed", {"error", done.error().ToString()});
     }
     next_round = std::chrono::steady_clock::now() + interval;

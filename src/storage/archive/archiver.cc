@@ -102,7 +102,7 @@ void Archiver::Run() {
       if (stop_) return;
       wanted_ = false;
     }
-    Note(Round());
+    Note(base::CallContained(*log_, "archive round", [&]() -> Status { return Round(); }));
   }
 }
 
