@@ -164,6 +164,16 @@ struct CommandContext {
   // What was read, by name; what was not found is not there.
   const std::map<std::string, Item>& reads;
   int64_t now_millis = 0;
+  // Of a whole command in C++ whose request had an idempotency key: the same for each repetition of the
+  // request, and for no other request. A program that is killed in the middle of a command carries it out
+  // again when it is asked again: give this, with a name for the step, as the idempotency key of commands
+  // that must not happen twice. Empty: the request had no key.
+  std::string request_id = {};
+
+  // The options of a step of this command.
+  RunOptions Step(std::string_view name) const {
+    return {request_id.empty() ? std::string() : request_id + "." + std::string(name)};
+  }
 };
 
 // What a pattern's C++ gets to see.
@@ -171,8 +181,17 @@ struct PatternContext {
   const Item& parameters;
   int64_t now_millis = 0;
   // All that another pattern gives, as the program itself would be answered. Only those may be asked that the
-  // pattern is declared to go through: they are its plan.
+  // pattern is declared to go through: they are its plan. Refused where that is more than one request may
+  // read.
   std::function<Result<std::vector<Record>>(std::string_view pattern, const Item& parameters)> ask;
+  // One page of what it gives.
+  std::function<Result<Answer>(std::string_view pattern, const Item& parameters, const PageRequest& page)>
+      ask_page;
+  // Patterns that may have much to read stop when this says so, and leave in `*rest` from where to go on. The
+  // caller's next page begins there: `from` is that text then, and empty at the beginning.
+  std::function<bool()> has_read_enough;
+  std::string from = {};
+  std::string* rest = nullptr;
 };
 
 // The parts of commands that models leave to C++, by "<model>.<name>": functions that `compute:` names, and

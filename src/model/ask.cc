@@ -21,6 +21,10 @@ constexpr size_t kPageMax = 1000;
 constexpr size_t kSortedMax = 1000;
 // Pages of the store that one page of a pattern may read through a filter before it answers with what it has.
 constexpr int kStorePagesMax = 64;
+// What one request may read through other patterns before C++ should leave the rest to the next page, and
+// before it is refused.
+constexpr size_t kThroughReadsEnough = 2'000;
+constexpr size_t kThroughReadsMax = 50'000;
 
 const Caller kProgram;
 
@@ -346,7 +350,7 @@ Result<Asking::Planned> Asking::PlanKeys(const Step& step) {
   if (!step.keys.empty()) {
     auto listed = Param(step.keys);
     all.clear();
-    if (listed->type() == Type::kList) {
+    if (listed && listed->type() == Type::kList) {
       for (const AttributeValue& key : listed->AsList()) {
         if (key.type() != Type::kMap) return RefuseField(step.keys, "should be a list of maps");
         all.push_back(key.AsMap());
@@ -723,11 +727,15 @@ Status Asking::RunReads(const PageRequest& page, Answer* answer) {
       auto left = key(a);
       auto right = key(b);
       if (!left || !right) return left && !right;
-      if (left->type() == Type::kNumber && right->type() == Type::kNumber)
-        return left->AsDouble() < right->AsDouble();
+      bool numbers = left->type() == Type::kNumber;
+      // Stored items may mix types: numbers come first, so that this stays an order.
+      if (numbers != (right->type() == Type::kNumber)) return numbers;
+      if (numbers) return left->AsDouble() < right->AsDouble();
       return ReadableValue(*left) < ReadableValue(*right);
     });
-    TakePage(skip, want, std::exchange(answer->records, {}), answer);
+    Position from;
+    from.skip = static_cast<int64_t>(skip);
+    TakePage(from, want, std::exchange(answer->records, {}), answer);
     return Ok{};
   }
   if (more) answer->cursor = runtime_.cursors_.Encode(position, BoundTo());
@@ -771,34 +779,58 @@ Status Asking::RunThrough(const Step& step, const PageRequest& page, Answer* ans
   }
   const Item parameters(params_);
   PatternContext context{parameters, runtime_.NowMillis(), {}};
-  context.ask = [&](std::string_view id, const Item& known) -> Result<std::vector<Record>> {
+  // What the request has read: an operation, an item and each 4 KB of it count as one.
+  size_t read = 0;
+  context.has_read_enough = [&] { return read >= kThroughReadsEnough; };
+  context.ask_page = [&](std::string_view id, const Item& known,
+                         const PageRequest& part_page) -> Result<Answer> {
     if (std::find(step.through.begin(), step.through.end(), id) == step.through.end())
       return Refuse("Internal", pattern_.id + " does not say that it asks " + std::string(id));
+    if (read >= kThroughReadsMax)
+      return Refuse("ReadLimitExceeded", pattern_.id + " would read more than one request may: ask for less");
+    ++read;
+    HF_TRY(Answer part, runtime_.Ask(kProgram, id, known, part_page));
+    for (const Record& record : part.records) read += 1 + record.stored().flat().size() / 4096;
+    return part;
+  };
+  context.ask = [&](std::string_view id, const Item& known) -> Result<std::vector<Record>> {
     std::vector<Record> all;
     PageRequest next;
     next.limit = kPageMax;
     do {
-      HF_TRY(Answer part, runtime_.Ask(kProgram, id, known, next));
+      HF_TRY(Answer part, context.ask_page(id, known, next));
       std::move(part.records.begin(), part.records.end(), std::back_inserter(all));
       next.cursor = std::move(part.cursor);
     } while (!next.cursor.empty());
     return all;
   };
+  context.from = position.after_key;
+  std::string rest;
+  context.rest = &rest;
   HF_TRY(std::vector<Record> found, library->patterns.find(name)->second(context));
   size_t others = std::erase_if(found, [&](const Record& record) {
-    return !runtime_.IsVisible(caller_, *record.entity(), record.stored());
+    return record.entity() == nullptr || !runtime_.IsVisible(caller_, *record.entity(), record.stored());
   });
-  if (others > 0 && found.empty()) return Refuse("NotFound", "there is no such " + step.returns[0]->name);
-  TakePage(static_cast<size_t>(position.skip), want, std::move(found), answer);
+  bool whole = rest.empty() && position.after_key.empty();
+  if (others > 0 && found.empty() && whole)
+    return Refuse("NotFound", "there is no such " + step.returns[0]->name);
+  TakePage(position, want, std::move(found), answer);
+  if (answer->cursor.empty() && !rest.empty()) {
+    Position next;
+    next.after_key = std::move(rest);
+    answer->cursor = runtime_.cursors_.Encode(next, BoundTo());
+  }
   return Ok{};
 }
 
-// Of a result that is there as a whole.
-void Asking::TakePage(size_t skip, size_t want, std::vector<Record> found, Answer* answer) const {
+// Of a result that is there as a whole, or from `after_key` on.
+void Asking::TakePage(const Position& from, size_t want, std::vector<Record> found, Answer* answer) const {
+  auto skip = static_cast<size_t>(from.skip);
   auto begin = found.begin() + static_cast<ptrdiff_t>(std::min(skip, found.size()));
   auto end = begin + std::min(static_cast<ptrdiff_t>(want), found.end() - begin);
   if (end != found.end()) {
     Position position;
+    position.after_key = from.after_key;
     position.skip = static_cast<int64_t>(skip + want);
     answer->cursor = runtime_.cursors_.Encode(position, BoundTo());
   }

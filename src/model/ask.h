@@ -66,7 +66,7 @@ class Asking {
   Status RunSearch(const Step& step, Answer* answer);
   Status RunThrough(const Step& step, const PageRequest& page, Answer* answer);
   Result<size_t> PageSize(const PageRequest& page) const;
-  void TakePage(size_t skip, size_t want, std::vector<Record> found, Answer* answer) const;
+  void TakePage(const Position& from, size_t want, std::vector<Record> found, Answer* answer) const;
   Status RunWrite(const Step& step, Answer* answer);
   Status RunPutAll(const Step& step, Answer* answer);
   Status RunDeleteAll(const Step& step, Answer* answer);

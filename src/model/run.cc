@@ -57,10 +57,11 @@ Result<CommandAnswer> Running::Run(const Item& given, const RunOptions& options)
   if (!options.idempotency_key.empty()) {
     HF_TRY(record, IdempotencyRecord::Make(runtime_.model_->name, caller_, options, command_.name, with,
                                            runtime_.clock_.NowSeconds()));
+    if (command_.handler) return RunClaimed(*record);
     HF_TRY(std::optional<CommandAnswer> before, record->Find(runtime_.store_));
     if (before) return *std::move(before);
   }
-  if (command_.handler) return RunHandler(record);
+  if (command_.handler) return RunHandler({});
   for (int attempt = 1;; ++attempt) {
     Transaction::Failure failure;
     Result<CommandAnswer> answer = Attempt(record, &failure);
@@ -82,16 +83,36 @@ Result<CommandAnswer> Running::Run(const Item& given, const RunOptions& options)
   }
 }
 
-Result<CommandAnswer> Running::RunHandler(const std::optional<IdempotencyRecord>& record) {
+// C++ writes as it likes, in no transaction that a record could be part of: the key is claimed before.
+Result<CommandAnswer> Running::RunClaimed(const IdempotencyRecord& record) {
+  constexpr int kLooksMax = 8;
+  for (int look = 1;; ++look) {
+    Result<std::optional<CommandAnswer>> before = record.Find(runtime_.store_);
+    if (!before && RefusalName(before.error()) != "Conflict") return std::move(before).error();
+    if (before && *before) return **std::move(before);
+    HF_TRY(std::unique_ptr<IdempotencyClaim> claim,
+           IdempotencyClaim::Take(runtime_.store_, &runtime_.clock_, &record));
+    if (claim != nullptr) {
+      HF_TRY(CommandAnswer answer, RunHandler(record.Id()));
+      HF_CHECK_OK(claim->Finish(answer));
+      return answer;
+    }
+    if (look == kLooksMax && !before) return std::move(before).error();
+    if (look == kLooksMax) return Refuse("Conflict", "many use this Idempotency-Key at once: try again");
+    runtime_.Pause(look);
+  }
+}
+
+Result<CommandAnswer> Running::RunHandler(const std::string& request_id) {
   const auto& library = runtime_.options_.commands;
   std::string name = runtime_.model_->name + "." + command_.name;
   if (library == nullptr || library->handlers.count(name) == 0)
     return Refuse("NotConfigured", command_.name + " is written in C++, which this program does not hold");
   const std::map<std::string, Item> nothing_read;
-  CommandContext context{application_, caller_, command_.name, input_, nothing_read, runtime_.NowMillis()};
+  CommandContext context{application_,         caller_,   command_.name, input_, nothing_read,
+                         runtime_.NowMillis(), request_id};
   HF_TRY(CommandAnswer answer, library->handlers.find(name)->second(context));
   answer.warnings.insert(answer.warnings.begin(), warnings_.begin(), warnings_.end());
-  if (record) HF_CHECK_OK(record->KeepAlone(runtime_.store_, answer));
   return answer;
 }
 

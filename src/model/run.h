@@ -27,7 +27,9 @@ class Running {
     std::optional<Item> absent_key;  // where nothing stood
   };
 
-  Result<CommandAnswer> RunHandler(const std::optional<IdempotencyRecord>& record);
+  Result<CommandAnswer> RunClaimed(const IdempotencyRecord& record);
+  // `request_id` is empty for a request without a key.
+  Result<CommandAnswer> RunHandler(const std::string& request_id);
   // One try, from the reads to the commit.
   Result<CommandAnswer> Attempt(const std::optional<IdempotencyRecord>& record,
                                 Transaction::Failure* failure);
