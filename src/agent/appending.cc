@@ -121,7 +121,7 @@ Core::Async<Appended> Core::AppendEvent(SessionPtr session, Event event, Extra w
       Result<std::optional<Item>> name = co_await Get(SessionPartition(session->key), DedupeKey(event.id));
       if (!name) co_return Unknown(name.error());
       if (*name) {
-        int64_t seq = RowReader(**name).Number("seq");
+        int64_t seq = RowReader(**name).Count("seq");
         bool ours = !failed || unknown;
         if (!ours) counters_.duplicates.fetch_add(1, std::memory_order_relaxed);
         Status loaded = co_await Load(session);
@@ -138,13 +138,12 @@ Core::Async<Appended> Core::AppendEvent(SessionPtr session, Event event, Extra w
 }
 
 void Core::Appended_(const SessionPtr& session, const Head& next, Event event) {
-  constexpr size_t kRemembered = 64;
   Count(event);
   bool spoken = event.type == "user_message";
   bool joins = (session->events.empty() ? session->head.done : session->events.back().seq) + 1 == event.seq;
   session->head = next;
-  if (joins) session->events.push_back(std::move(event));
-  if (session->events.size() > kRemembered) session->events.clear();
+  // Nobody may ever ask for the events of an agent that nobody serves: they are in the table.
+  if (joins && IsServed(*session)) session->events.Add(std::move(event));
   if (spoken && PolicyOf(session->key).interrupt == Interrupt::kInterrupt) Ask(session, "user_message");
   Dispatch(session);
 }

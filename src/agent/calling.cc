@@ -72,6 +72,11 @@ Task<Status> Core::DriveAll(SessionPtr session) {
   for (const Item& row : *rows) {
     EffectRow effect = ReadEffect(row);
     if (!IsWanted(effect)) continue;
+    if (!effect.sound) {
+      NoteMalformed(MalformedRow(SessionPartition(session->key), RowReader(row).Text("sk"),
+                                 "it is no effect that could be carried out"));
+      continue;
+    }
     wanted = true;
     if (DueAt(effect) <= Now())
       Spawn(CallWebhook(session, std::move(effect)));

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "agent/core.h"
+#include "auth/hmac.h"
 #include "json/plain.h"
 #include "model/refusal.h"
 #include "store/retry.h"
@@ -9,6 +10,7 @@ namespace holdfast::agent {
 namespace {
 
 constexpr int64_t kEventsMax = 16;        // of one piece of work
+constexpr size_t kReadyMax = 10'000;      // sessions that wait here for one agent; others wait in the index
 constexpr int64_t kFailuresMax = 5;       // of one event, before it counts as poison
 constexpr int64_t kDetachMillis = 2'000;  // for a worker to come back
 constexpr std::string_view kConnected =
@@ -41,6 +43,17 @@ std::string Core::QueueOf(std::string_view session) const {
   return IsSystem(session) ? kSystemMark + agent : agent;
 }
 
+bool Core::IsServed(const Session& session) const {
+  auto queue = agents_.find(QueueOf(session.key));
+  return queue != agents_.end() && queue->second.scanned;
+}
+
+bool Core::Serve(const std::string& agent) {
+  AgentQueue& queue = agents_[agent];
+  queue.used_at = Now();
+  return !std::exchange(queue.scanned, true);
+}
+
 bool Core::IsIdleHere(const Session& session) const {
   return session.worker != 0 && !session.in_turn && session.worker_epoch == session.head.epoch &&
          !session.head.owner.empty();
@@ -64,12 +77,9 @@ bool Core::IsClaimable(const Session& session) const {
 void Core::Dispatch(const SessionPtr& session) {
   const Head& head = session->head;
   if (stopping_ || !session->known || session->queued || head.tail <= head.done || head.st != kActive) return;
+  if (!IsServed(*session)) return;  // the index has it for whoever will
   if (head.ready_at > Now()) {
-    if (std::exchange(session->ready_armed, true)) return;
-    At(head.ready_at, [this, session] {
-      session->ready_armed = false;
-      Dispatch(session);
-    });
+    if (!std::exchange(session->ready_armed, true)) AtFor(session, head.ready_at, &Core::Ready);
     return;
   }
   if (!IsClaimable(*session)) return ArmLapse(session);
@@ -85,9 +95,27 @@ void Core::Dispatch(const SessionPtr& session) {
     }
   }
   std::string agent = QueueOf(session->key);
+  AgentQueue& queue = agents_[agent];
+  if (queue.ready.size() >= kReadyMax) {
+    queue.more = true;
+    return;
+  }
   session->queued = true;
-  agents_[agent].ready.push_back(session);
+  queue.ready.push_back(session);
   Match(agent);
+}
+
+void Core::Ready(const SessionPtr& session) {
+  session->ready_armed = false;
+  if (session->known) return Dispatch(session);
+  Spawn(Lapse(session));  // it was forgotten meanwhile
+}
+
+// Takes from the index what there was no room for.
+void Core::Refill(const std::string& agent) {
+  auto queue = agents_.find(agent);
+  if (queue == agents_.end() || !queue->second.ready.empty()) return;
+  if (std::exchange(queue->second.more, false)) Spawn(ScanReady(agent, kShards));
 }
 
 // A worker with room, each in its turn.
@@ -107,7 +135,9 @@ Worker* Core::PickWorker(const std::string& agent) {
 }
 
 void Core::Match(const std::string& agent) {
-  AgentQueue& queue = agents_[agent];
+  auto found = agents_.find(agent);
+  if (found == agents_.end()) return;
+  AgentQueue& queue = found->second;
   while (!queue.ready.empty()) {
     if (Worker* worker = PickWorker(agent)) {
       SessionPtr session = std::move(queue.ready.front());
@@ -116,6 +146,7 @@ void Core::Match(const std::string& agent) {
       ++worker->in_use;
       last_worker_ = worker->id;
       Spawn(Give(std::move(session), worker->id));
+      Refill(agent);
       continue;
     }
     auto waiter = std::find_if(waiters_.begin(), waiters_.end(), [&](const std::shared_ptr<Waiter>& one) {
@@ -201,32 +232,40 @@ Core::Async<std::vector<Work>> Core::DoClaim(ClaimRequest request) {
   if (request.system) Mark(&request.agents);
   const int64_t deadline = Now() + request.wait_millis;
   std::string owner = request.worker + "|" + (request.request.empty() ? random_.Uuid() : request.request);
+  if (!request.subject.empty()) owner += "|" + auth::Hex(auth::Sha256(request.subject)).substr(0, 16);
   std::vector<Work> work;
+  std::set<const Session*> passed_over;
   for (const std::string& agent : request.agents) {
-    if (!std::exchange(agents_[agent].scanned, true)) HF_CO_CHECK_OK(co_await ScanReady(agent, kShards));
+    if (Serve(agent)) HF_CO_CHECK_OK(co_await ScanReady(agent, kShards));
   }
   if (!request.request.empty()) {
-    HF_CO_TRY(work, co_await ClaimedBefore(owner));
+    HF_CO_TRY(work, co_await ClaimedBefore(owner, request.agents));
     if (!work.empty()) co_return work;
   }
   for (;;) {
     for (const std::string& agent : request.agents) {
-      AgentQueue& queue = agents_[agent];
-      while (!queue.ready.empty() && work.size() < static_cast<size_t>(request.max)) {
-        SessionPtr session = std::move(queue.ready.front());
-        queue.ready.pop_front();
+      if (Serve(agent)) HF_CO_CHECK_OK(co_await ScanReady(agent, kShards));
+      while (work.size() < static_cast<size_t>(request.max)) {
+        Refill(agent);
+        auto queue = agents_.find(agent);
+        if (queue == agents_.end() || queue->second.ready.empty()) break;
+        SessionPtr session = std::move(queue->second.ready.front());
+        queue->second.ready.pop_front();
         session->queued = false;
         Result<std::optional<Work>> claimed = co_await TryClaim(session, owner, request.lease_millis);
         if (claimed && *claimed) {
           session->worker = 0;
           session->in_turn = true;
           work.push_back(**std::move(claimed));
+        } else if (!claimed && IsMalformed(claimed.error())) {
+          NoteMalformed(claimed.error());
         } else if (!claimed && work.empty()) {
           Dispatch(session);
           co_return std::move(claimed).error();
         } else {
+          // Another has it, or it has nothing to do after all. Those behind it must not wait for that.
           Dispatch(session);
-          break;
+          if (!claimed || !passed_over.insert(session.get()).second) break;
         }
       }
     }
@@ -254,11 +293,22 @@ Core::Async<std::vector<Work>> Core::DoClaim(ClaimRequest request) {
   }
 }
 
-Core::Async<std::vector<Work>> Core::ClaimedBefore(std::string owner) {
+void Core::NoteOwner(const Session& session) {
+  const std::string& owner = session.head.owner;
+  if (!owner.empty() && owner.find(kConnected) == std::string::npos) claimed_[owner].insert(session.key);
+}
+
+Core::Async<std::vector<Work>> Core::ClaimedBefore(std::string owner, std::vector<std::string> agents) {
   std::vector<SessionPtr> sessions;
-  for (const auto& [key, session] : sessions_) {
-    bool has = session->known && session->head.owner == owner && session->head.lease_until >= Now();
-    if (has) sessions.push_back(session);
+  if (auto keys = claimed_.find(owner); keys != claimed_.end()) {
+    for (const std::string& key : keys->second) {
+      auto found = sessions_.find(key);
+      if (found == sessions_.end()) continue;
+      const Session& session = *found->second;
+      bool has = session.known && session.head.owner == owner && session.head.lease_until >= Now() &&
+                 std::find(agents.begin(), agents.end(), QueueOf(key)) != agents.end();
+      if (has) sessions.push_back(found->second);
+    }
   }
   std::vector<Work> work;
   for (const SessionPtr& session : sessions) {
@@ -314,6 +364,7 @@ Core::Async<std::optional<Work>> Core::TryClaim(SessionPtr session, std::string 
       if (!head.owner.empty() && !passed_over) counters_.lease_lapsed.fetch_add(1, std::memory_order_relaxed);
       session->head = next;
     }
+    NoteOwner(*session);
     counters_.claims.fetch_add(1, std::memory_order_relaxed);
     if (session->ready_since != 0) counters_.claim_wait.Add(now - std::exchange(session->ready_since, 0));
     ReturnCredit(session.get());
@@ -332,7 +383,8 @@ Core::Async<std::optional<Work>> Core::TryClaim(SessionPtr session, std::string 
 
 // Requires: the head is known.
 Core::Async<Work> Core::MakeWork(SessionPtr session) {
-  HF_CO_CHECK_OK(co_await LoadEvents(session, session->head.done + kEventsMax));
+  Result<std::vector<Event>> events = co_await LoadEvents(session, session->head.done + kEventsMax);
+  if (!events) co_return std::move(events).error();
   Result<std::shared_ptr<const Checkpoint>> checkpoint = co_await LoadCheckpoint(session, session->head.done);
   if (!checkpoint) co_return std::move(checkpoint).error();
   const Head& head = session->head;
@@ -344,11 +396,7 @@ Core::Async<Work> Core::MakeWork(SessionPtr session) {
     work.checkpoint_seq = (*checkpoint)->seq;
     work.state = (*checkpoint)->state;
   }
-  for (const Event& event : session->events) {
-    if (event.seq <= head.done) continue;
-    if (static_cast<int64_t>(work.events.size()) == kEventsMax) break;
-    work.events.push_back(event);
-  }
+  work.events = *std::move(events);
   work.autonomous_count = head.auto_n;
   work.autonomous_at = head.auto_at;
   work.last_n = head.n_tail;
@@ -358,26 +406,41 @@ Core::Async<Work> Core::MakeWork(SessionPtr session) {
   co_return work;
 }
 
-// Afterwards the session remembers the events from done + 1 to `upto`, or to its newest one.
-Task<Status> Core::LoadEvents(SessionPtr session, int64_t upto) {
+Core::Async<std::vector<Event>> Core::LoadEvents(SessionPtr session, int64_t upto) {
   const int64_t from = session->head.done + 1, to = std::min(upto, session->head.tail);
-  std::deque<Event>& events = session->events;
-  while (!events.empty() && events.front().seq < from) events.pop_front();
-  bool all = to < from || (!events.empty() && events.front().seq == from && events.back().seq >= to);
-  if (all) co_return Ok{};
+  Recent<Event>& kept = session->events;
+  std::vector<Event> events;
+  while (!kept.empty() && kept.front().seq < from) kept.pop_front();
+  if (to < from) co_return events;
+  if (!kept.empty() && kept.front().seq == from && kept.back().seq >= to) {
+    for (const Event& event : kept) {
+      if (event.seq <= to) events.push_back(event);
+    }
+    co_return events;
+  }
   Result<std::vector<Item>> rows =
       co_await Rows(SessionPartition(session->key), "E#", EventKey(from - 1), to - from + 1);
   if (!rows) co_return Unknown(rows.error());
-  events.clear();
-  for (const Item& row : *rows) events.push_back(ReadEvent(row));
-  co_return Ok{};
+  kept.clear();
+  bool room = true;
+  for (const Item& row : *rows) {
+    Event event = ReadEvent(row);
+    if (event.seq < from || event.seq > to) {
+      NoteMalformed(MalformedRow(SessionPartition(session->key), RowReader(row).Text("sk"),
+                                 "its key should end with the number of an event"));
+      continue;
+    }
+    room = room && kept.Add(event);
+    events.push_back(std::move(event));
+  }
+  co_return events;
 }
 
 // Null for the beginning, when there is none.
 Core::Async<std::shared_ptr<const Checkpoint>> Core::LoadCheckpoint(SessionPtr session, int64_t seq) {
   std::shared_ptr<const Checkpoint> none;
   if (seq == 0) co_return none;
-  if (session->checkpoint && session->checkpoint->seq == seq) co_return session->checkpoint;
+  if (auto kept = session->checkpoint.get(); kept && kept->seq == seq) co_return kept;
   Result<std::optional<Item>> row = co_await Get(SessionPartition(session->key), CheckpointKey(seq));
   if (!row) co_return Unknown(row.error());
   if (!*row) co_return none;
@@ -392,7 +455,7 @@ Core::Async<std::shared_ptr<const Checkpoint>> Core::LoadCheckpoint(SessionPtr s
     }
     HF_CO_TRY(checkpoint->state, json::ReadPlainItem(text));
   }
-  if (seq == session->head.done) session->checkpoint = checkpoint;
+  if (seq == session->head.done) session->checkpoint.Keep(checkpoint);
   co_return std::shared_ptr<const Checkpoint>(checkpoint);
 }
 
@@ -407,7 +470,7 @@ ConnectionId Core::Attach(WorkerHello hello, std::shared_ptr<WorkerSink> sink) {
     workers_.emplace(id, Worker{id, hello, sink});
     shown_workers_ = workers_.size();
     for (const std::string& agent : agents) {
-      if (!std::exchange(agents_[agent].scanned, true)) Spawn(ScanReady(agent, kShards));
+      if (Serve(agent)) Spawn(ScanReady(agent, kShards));
       Match(agent);
     }
   });
@@ -425,12 +488,21 @@ void Core::AddCredit(ConnectionId id, int credit) {
 
 void Core::Detach(ConnectionId id) {
   loop_->Post([this, id] {
+    if (auto worker = workers_.find(id); worker != workers_.end()) {
+      // They count as served for a while: it may come back.
+      for (const std::string& agent : worker->second.hello.agents) {
+        if (auto queue = agents_.find(agent); queue != agents_.end()) queue->second.used_at = Now();
+      }
+    }
     workers_.erase(id);
     shown_workers_ = workers_.size();
     // It may have lost its connection only, and come back with its commits.
     At(Now() + kDetachMillis, [this, id] {
-      for (auto& [key, session] : sessions_) {
-        if (session->worker != id) continue;
+      std::vector<SessionPtr> left;
+      for (const auto& [key, session] : sessions_) {
+        if (session->worker == id) left.push_back(session);
+      }
+      for (const SessionPtr& session : left) {
         session->in_turn = false;
         Dispatch(session);
       }
@@ -449,7 +521,8 @@ void Core::ReturnCredit(Session* session) {
 void Core::Free(Worker* worker) {
   --worker->in_use;
   for (const std::string& agent : worker->hello.agents) {
-    if (!agents_[agent].ready.empty()) loop_->Post([this, agent] { Match(agent); });
+    auto queue = agents_.find(agent);
+    if (queue != agents_.end() && !queue->second.ready.empty()) loop_->Post([this, agent] { Match(agent); });
   }
 }
 
@@ -468,14 +541,17 @@ void Core::ArmLapse(const SessionPtr& session) {
   if (session->head.owner.empty() || std::exchange(session->lapse_armed, true)) return;
   int64_t lapses = session->head.lease_until + 1;
   if (IsOrphan(*session)) lapses = std::min(lapses, std::max(started_at_ + kDetachMillis, Now() + 1));
-  At(lapses, [this, session] {
-    session->lapse_armed = false;
-    if (!stopping_) Spawn(Lapse(session));
-  });
+  AtFor(session, lapses, &Core::Lapsed);
+}
+
+void Core::Lapsed(const SessionPtr& session) {
+  session->lapse_armed = false;
+  if (!stopping_) Spawn(Lapse(session));
 }
 
 Task<Status> Core::Lapse(SessionPtr session) {
   Status loaded = co_await Load(session);
+  if (!loaded && IsMalformed(loaded.error())) co_return loaded;
   if (!loaded) {
     co_await Sleep(1'000);
     ArmLapse(session);
@@ -666,26 +742,51 @@ Task<Status> Core::ScanReady(std::string agent, int shards) {
   for (int i = 0; i < shards; ++i) {
     if (stopping_) co_return Ok{};
     AgentQueue& queue = agents_[agent];
+    if (queue.ready.size() >= kReadyMax) {
+      queue.more = true;
+      co_return Ok{};
+    }
     int shard = queue.scan_shard;
     queue.scan_shard = (queue.scan_shard + 1) % kShards;
     std::string_view name = agent;
     if (name.starts_with(kSystemMark)) name.remove_prefix(1);
-    Result<std::vector<Item>> rows = co_await Rows(ReadyPartition(name, shard), {});
+    HF_CO_CHECK_OK(co_await ScanShard(agent, ReadyPartition(name, shard)));
+  }
+  co_return Ok{};
+}
+
+Task<Status> Core::ScanShard(std::string agent, std::string partition) {
+  constexpr int64_t kPageRows = 256;
+  for (std::string after;;) {
+    Result<std::vector<Item>> rows = co_await Rows(partition, {}, after, kPageRows);
     if (!rows) co_return Unknown(rows.error());
     for (const Item& row : *rows) {
-      Result<SessionPtr> session = Find(RowReader(row).Text("sk"));
+      if (stopping_) co_return Ok{};
+      auto queue = agents_.find(agent);
+      if (queue == agents_.end()) co_return Ok{};  // nobody serves it any more
+      if (queue->second.ready.size() >= kReadyMax) {
+        queue->second.more = true;
+        co_return Ok{};
+      }
+      after = RowReader(row).Text("sk");
+      Result<SessionPtr> session = Find(after);
       if (!session) continue;
       bool stale =
           !(*session)->known || (options_.shared && (*session)->turnstile.idle() && !(*session)->queued);
       if (stale) {
         Turnstile::Pass pass = co_await (*session)->turnstile.Enter();
-        HF_CO_CHECK_OK(co_await LoadAgain(*session));
+        Status loaded = co_await LoadAgain(*session);
+        if (!loaded && IsMalformed(loaded.error())) {
+          NoteMalformed(loaded.error());
+          continue;
+        }
+        HF_CO_CHECK_OK(std::move(loaded));
       }
       Dispatch(*session);
       if ((*session)->head.tail == (*session)->head.done) ArmTidy(*session);
     }
+    if (static_cast<int64_t>(rows->size()) < kPageRows) co_return Ok{};
   }
-  co_return Ok{};
 }
 
 Task<Status> Core::PollReady() {

@@ -106,11 +106,9 @@ Core::Async<Committed> Core::DoCommit(CommitRequest request) {
     if (request.upto > session->head.tail || !handed)
       co_return model::RefuseField("upto", "should be an event that was handed out",
                                    std::to_string(request.upto));
-    HF_CO_CHECK_OK(co_await LoadEvents(session, request.upto));
-    std::vector<Event> events;
-    for (const Event& event : session->events) {
-      if (event.seq <= request.upto) events.push_back(event);
-    }
+    HF_CO_TRY(std::vector<Event> events, co_await LoadEvents(session, request.upto));
+    if (events.empty() || events.back().seq != request.upto)
+      co_return MalformedRow(SessionPartition(session->key), EventKey(request.upto), "it is missing");
     Timers timers;
     bool needs_timers =
         std::any_of(request.effects.begin(), request.effects.end(), [](const EffectRequest& effect) {
@@ -258,20 +256,14 @@ Writes Core::WritesOf(const Session& session, const CommitRequest& request, bool
 
 // What the decision means for those who wait.
 void Core::Written(const SessionPtr& session, Decision* decision, bool keeps) {
-  constexpr size_t kRemembered = 64;
-  constexpr size_t kRememberedBytes = 64 << 10;
   const Head& next = decision->next;
   counters_.commits.fetch_add(1, std::memory_order_relaxed);
   counters_.turn.Add(Now() - session->head.turn_at);
   CountRefused(*decision);
   session->head = next;
   while (!session->events.empty() && session->events.front().seq <= next.done) session->events.pop_front();
-  if (decision->checkpoint.state.flat().size() <= kRememberedBytes)
-    session->checkpoint = std::make_shared<const Checkpoint>(std::move(decision->checkpoint));
-  else
-    session->checkpoint.reset();
-  for (Message& message : decision->messages) session->messages.push_back(std::move(message));
-  while (session->messages.size() > kRemembered) session->messages.pop_front();
+  session->checkpoint.Keep(std::make_shared<const Checkpoint>(std::move(decision->checkpoint)));
+  for (const Message& message : decision->messages) session->messages.AddNewest(message);
   for (const TimerRow& timer : decision->timers) {
     if (timer.pending()) Schedule({timer.due, session->key, timer.timer_id, timer.ver});
   }

@@ -69,7 +69,9 @@ Core::Core(Store* store, RuntimeOptions options, const base::Log* log)
       own_loop_(options_.loop == nullptr ? std::make_unique<ThreadLoop>(store, options_.clock) : nullptr),
       loop_(options_.loop == nullptr ? own_loop_.get() : options_.loop),
       alive_(std::make_shared<bool>(true)),
-      started_at_(loop_->NowMillis()) {}
+      started_at_(loop_->NowMillis()),
+      kept_(std::make_shared<KeptBytes>(options_.kept_bytes_max)),
+      make_room_at_(options_.sessions_max) {}
 
 // What waits is told that it waits in vain; what is under way in the store is waited for.
 Core::~Core() {
@@ -126,12 +128,24 @@ Status Core::Start() {
 }
 
 Detached Core::Spawn(Task<Status> task) {
-  ++live_;
+  Live live(&live_);
   Status done = co_await task;
-  if (!done && !stopping_ && log_ != nullptr)
+  if (done || stopping_) co_return;
+  if (IsMalformed(done.error()))
+    NoteMalformed(done.error());
+  else if (log_ != nullptr)
     HF_LOG(*log_, kWarning, "the agent runtime could not do something and will try again",
            {"error", done.error().ToString()});
-  --live_;
+}
+
+void Core::NoteMalformed(const Error& error) {
+  constexpr size_t kLoggedMax = 1'000;
+  if (malformed_.contains(error.message())) return;
+  counters_.malformed_rows.fetch_add(1, std::memory_order_relaxed);
+  if (malformed_.size() >= kLoggedMax) malformed_.clear();
+  malformed_.insert(error.message());
+  if (log_ != nullptr)
+    HF_LOG(*log_, kWarning, "the agent runtime passes over a malformed row", {"why", error.message()});
 }
 
 void Core::Wake(uint64_t sleeper) {
@@ -152,8 +166,14 @@ void Core::Every(int64_t millis, std::function<Task<Status>()> start) {
   Repeat(millis, std::move(start));
 }
 
+void Core::AtFor(const SessionPtr& session, int64_t millis, void (Core::*task)(const SessionPtr&)) {
+  At(millis, [this, key = session->key, task] {
+    if (Result<SessionPtr> found = Find(key)) (this->*task)(*found);
+  });
+}
+
 Detached Core::Repeat(int64_t millis, std::function<Task<Status>()> start) {
-  ++live_;
+  Live live(&live_);
   for (;;) {
     co_await Sleep(millis);
     if (stopping_) break;
@@ -163,7 +183,6 @@ Detached Core::Repeat(int64_t millis, std::function<Task<Status>()> start) {
       HF_LOG(*log_, kWarning, "the agent runtime could not look after its table",
              {"error", done.error().ToString()});
   }
-  --live_;
 }
 
 Error Core::Stopping() {
@@ -245,8 +264,9 @@ Result<SessionPtr> Core::Find(const std::string& key) {
   auto found = sessions_.find(key);
   if (found == sessions_.end()) {
     HF_CHECK_OK(ParseSessionKey(key).transform([](const SessionKey&) { return Ok{}; }));
+    MakeRoom();
     auto session = std::make_shared<Session>(
-        key, [this](std::coroutine_handle<> next) { loop_->Post([next] { next.resume(); }); });
+        key, [this](std::coroutine_handle<> next) { loop_->Post([next] { next.resume(); }); }, kept_);
     found = sessions_.emplace(key, std::move(session)).first;
     shown_sessions_ = sessions_.size();
   }
@@ -261,8 +281,10 @@ Task<Status> Core::Load(SessionPtr session) {
   // Somebody wrote meanwhile, and knows better.
   if (session->known) co_return Ok{};
   Forget(session.get());
+  if (*row) HF_CO_CHECK_OK(CheckHead(**row));
   session->head = *row ? ReadHead(**row) : Head();
   session->known = true;
+  NoteOwner(*session);
   // Others, or a commit whose answer was lost, may have sent something.
   PumpSession(*session);
   CheckTurn(session.get());
@@ -298,7 +320,11 @@ Status Core::CheckOpen(const Session& session) const {
 }
 
 std::string Core::Metrics() const {
-  return Render(counters_, shown_sessions_, shown_devices_, shown_workers_, shown_timers_);
+  return Render(counters_, {.sessions = shown_sessions_,
+                            .kept_bytes = kept_->now,
+                            .devices = shown_devices_,
+                            .workers = shown_workers_,
+                            .timers = shown_timers_});
 }
 
 }  // namespace holdfast::agent

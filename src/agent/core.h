@@ -20,6 +20,7 @@
 #include "agent/keys.h"
 #include "agent/loop.h"
 #include "agent/metrics.h"
+#include "agent/recent.h"
 #include "agent/runtime.h"
 #include "agent/stored.h"
 #include "agent/task.h"
@@ -33,16 +34,21 @@ class WebhookCaller;
 // A session in use. What is remembered of its rows saves reads; that it is still so is for the conditions of
 // writes to say.
 struct Session {
-  Session(std::string session_key, std::function<void(std::coroutine_handle<>)> post)
-      : key(std::move(session_key)), turnstile(std::move(post)) {}
+  Session(std::string session_key, std::function<void(std::coroutine_handle<>)> post,
+          const KeptBytesPtr& kept)
+      : key(std::move(session_key)),
+        turnstile(std::move(post)),
+        events(kept),
+        checkpoint(kept),
+        messages(kept) {}
 
   const std::string key;
   Turnstile turnstile;  // for those who are about to change it
   bool known = false;   // head is as it was last seen
   Head head;
-  std::deque<Event> events;  // the newest ones up to head.tail, without a gap; perhaps none
-  std::shared_ptr<const Checkpoint> checkpoint;  // of head.done; null: not remembered
-  std::deque<Message> messages;                  // the newest ones up to head.n_tail, without a gap
+  Recent<Event> events;       // those that follow head.done, without a gap, as far as there is room
+  KeptCheckpoint checkpoint;  // of head.done
+  Recent<Message> messages;   // the newest ones, without a gap
 
   ConnectionId worker = 0;  // attached here, to which the session was given
   bool in_turn = false;     // and that is at work on it
@@ -145,11 +151,21 @@ class Core final : public Runtime {
   }
   template <class T>
   Detached Tell(Async<T> task, Done<T> done) {
-    ++live_;
+    Live live(&live_);
     Result<T> result = co_await task;
     done(std::move(result));
-    --live_;
   }
+  // Counts a coroutine, however it ends.
+  class Live {
+   public:
+    explicit Live(int64_t* count) : count_(count) { ++*count_; }
+    ~Live() { --*count_; }
+    Live(const Live&) = delete;
+    Live& operator=(const Live&) = delete;
+
+   private:
+    int64_t* const count_;
+  };
   // Runs what nobody waits for.
   Detached Spawn(Task<Status> task);
 
@@ -217,6 +233,10 @@ class Core final : public Runtime {
   Task<Status> Change(RowChange change);
 
   Result<SessionPtr> Find(const std::string& session);
+  // The session, later: as a key, which keeps nothing of it in memory.
+  void AtFor(const SessionPtr& session, int64_t millis, void (Core::*task)(const SessionPtr&));
+  // Logs a malformed row, once, and counts it. What depends on it is passed over.
+  void NoteMalformed(const Error& error);
   Task<Status> Load(SessionPtr session);
   Task<Status> LoadAgain(SessionPtr session);
   static void Forget(Session* session);
@@ -244,12 +264,19 @@ class Core final : public Runtime {
     std::coroutine_handle<> handle;
     bool woken = false;
   };
+  // Of an agent that somebody serves. Sessions of any other are in the index of the table alone.
   struct AgentQueue {
     std::deque<SessionPtr> ready;
     bool scanned = false;
+    bool more = false;  // the index has ready sessions for which there was no room here
     int scan_shard = 0;
+    int64_t used_at = 0;
   };
   std::string QueueOf(std::string_view session) const;
+  bool IsServed(const Session& session) const;
+  // Somebody serves the agent from now on; true for the first.
+  bool Serve(const std::string& agent);
+  void Refill(const std::string& agent);
   // Sees to it that somebody works on the session, if there is something to do.
   void Dispatch(const SessionPtr& session);
   void Match(const std::string& agent);
@@ -258,13 +285,16 @@ class Core final : public Runtime {
   Task<Status> GiveMore(SessionPtr session, ConnectionId worker);
   Async<std::vector<Work>> DoClaim(ClaimRequest request);
   // What this claim was given before, as far as it still has it.
-  Async<std::vector<Work>> ClaimedBefore(std::string owner);
+  Async<std::vector<Work>> ClaimedBefore(std::string owner, std::vector<std::string> agents);
+  // Of sessions that were claimed, not given over a connection.
+  void NoteOwner(const Session& session);
   Async<std::optional<Work>> TryClaim(SessionPtr session, std::string owner, int64_t lease_millis);
   bool IsClaimable(const Session& session) const;
   bool IsOrphan(const Session& session) const;
   bool IsIdleHere(const Session& session) const;
   Async<Work> MakeWork(SessionPtr session);
-  Task<Status> LoadEvents(SessionPtr session, int64_t upto);
+  // Those from done + 1 to `upto`, or to the newest.
+  Async<std::vector<Event>> LoadEvents(SessionPtr session, int64_t upto);
   Async<std::shared_ptr<const Checkpoint>> LoadCheckpoint(SessionPtr session, int64_t seq);
   Async<HeartbeatAnswer> DoHeartbeat(std::vector<Lease> leases);
   Task<Status> Renew(SessionPtr session, int64_t epoch, int64_t* lease_until);
@@ -274,8 +304,11 @@ class Core final : public Runtime {
   void ReturnCredit(Session* session);
   void Free(Worker* worker);
   Task<Status> ScanReady(std::string agent, int shards);
+  Task<Status> ScanShard(std::string agent, std::string partition);
   Task<Status> PollReady();
   void ArmLapse(const SessionPtr& session);
+  void Ready(const SessionPtr& session);
+  void Lapsed(const SessionPtr& session);
   Task<Status> Lapse(SessionPtr session);
   void CheckTurn(Session* session);
 
@@ -310,6 +343,7 @@ class Core final : public Runtime {
                               int64_t now);
   // Entries of the index in [from, to) buckets.
   Task<Status> LoadDue(int64_t from, int64_t to);
+  Task<Status> LoadAll();
   Task<Status> LoadFirst();
   Task<Status> FollowIndex();
   Task<Status> RaiseLow(int64_t upto);
@@ -376,8 +410,12 @@ class Core final : public Runtime {
   // --- tidying.cc ---
 
   void ArmTidy(const SessionPtr& session);
+  void TidyNow(const SessionPtr& session);
   Task<Status> Tidy(SessionPtr session);
+  static bool IsPinned(const SessionPtr& session);
   void DropUnused();
+  // Before a session more is remembered.
+  void MakeRoom();
   Task<Status> Retain();
   Task<Status> Prune(SessionPtr session);
   Task<Status> FindOld(SessionPtr session, int64_t before, std::vector<Item>* keys);
@@ -402,7 +440,13 @@ class Core final : public Runtime {
   int64_t live_ = 0;  // coroutines that were begun and have not ended
   uint64_t next_id_ = 0;
   std::map<uint64_t, std::coroutine_handle<>> sleepers_;
+  const KeptBytesPtr kept_;
   std::unordered_map<std::string, SessionPtr> sessions_;
+  size_t make_room_at_;  // how many sessions
+  // Sessions by the owners that have claimed them. What is no longer so is found out by looking at the
+  // session.
+  std::unordered_map<std::string, std::set<std::string>> claimed_;
+  std::set<std::string> malformed_;  // rows that were logged
   std::map<std::string, AgentQueue, std::less<>> agents_;
   std::map<ConnectionId, Worker> workers_;
   ConnectionId last_worker_ = 0;  // the one that was given work last

@@ -48,7 +48,7 @@ Task<Status> Core::Open(DevicePtr device, std::optional<int64_t> after) {
     End(device, !loaded || !row ? "the store does not answer" : "the session was deleted");
     co_return Ok{};
   }
-  device->stored = *row ? RowReader(**row).Number("n") : 0;
+  device->stored = *row ? RowReader(**row).Count("n") : 0;
   device->acked = device->stored;
   device->sent = std::min(after.value_or(device->stored), session->head.n_tail);
   device->ready = true;
@@ -133,18 +133,26 @@ Task<Status> Core::PumpAll(DevicePtr device) {
         if (device->sink) End(device, "the store does not answer");
         co_return Unknown(rows.error());
       }
-      if (rows->empty()) break;
+      const int64_t sent_before = device->sent;
       for (const Item& row : *rows) {
         if (!device->sink) break;
         Message message = ReadMessage(row);
+        if (message.n > session->head.n_tail) break;
+        if (message.n <= device->sent) {
+          NoteMalformed(MalformedRow(SessionPartition(session->key), RowReader(row).Text("sk"),
+                                     "its key should end with the number of a message"));
+          continue;
+        }
         bool mine = true;
         if (message.at_most_once && message.n > device->acked) {
           Result<bool> claimed = co_await ClaimMessage(session, message);
           if (!device->sink) break;
           mine = claimed && *claimed;
         }
-        // Pruned ones are past: their numbers are skipped.
-        while (device->sent + 1 < message.n) device->sink->OnSkip(++device->sent);
+        // Pruned ones are past: their numbers are skipped, as fast as the device acknowledges them.
+        while (device->sent + 1 < message.n && device->sent - device->acked < kUnackedMax)
+          device->sink->OnSkip(++device->sent);
+        if (device->sent + 1 < message.n) break;
         if (mine) {
           Tell(device, message);
           continue;
@@ -153,6 +161,7 @@ Task<Status> Core::PumpAll(DevicePtr device) {
         counters_.skipped.fetch_add(1, std::memory_order_relaxed);
         device->sink->OnSkip(message.n);
       }
+      if (device->sent == sent_before) break;
     }
   } while (device->again && device->sink);
   device->pumping = false;
@@ -270,6 +279,10 @@ Task<Status> Core::PollDevices() {
     Result<std::optional<Item>> row = co_await Get(SessionPartition(session->key), std::string(kHeadKey));
     if (!row) co_return Unknown(row.error());
     if (!*row) continue;
+    if (Status sound = CheckHead(**row); !sound) {
+      NoteMalformed(sound.error());
+      continue;
+    }
     Head head = ReadHead(**row);
     bool told_more = head.n_tail != session->head.n_tail;
     bool changed = told_more || head.tail != session->head.tail || head.epoch != session->head.epoch ||

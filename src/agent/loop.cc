@@ -71,7 +71,7 @@ void ThreadLoop::Do(const Tasks& tasks, Tasks ThreadLoop::*queue, size_t* left) 
     size_t end = std::min(tasks.size(), begun + kTogether);
     for (size_t i = begun; i < end; ++i) {
       *left = tasks.size() - i - 1;
-      tasks[i]();
+      base::RunContained(base::FallbackLog(), "agent runtime", tasks[i]);
     }
     if (end < tasks.size()) continue;
     base::MutexLock lock(&mu_);
@@ -106,7 +106,7 @@ int64_t ThreadLoop::RunDue() {
     if (due > NowMillis()) return due;
     std::function<void()> task = std::move(timed_.begin()->second);
     timed_.erase(timed_.begin());
-    task();
+    base::RunContained(base::FallbackLog(), "agent runtime", task);
   }
   return std::numeric_limits<int64_t>::max();
 }

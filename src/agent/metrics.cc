@@ -41,7 +41,7 @@ void MillisHistogram::Append(std::string_view name, std::string* out) const {
   Line(base + "_count", "", sum, out);
 }
 
-std::string Render(const Counters& c, size_t sessions, size_t devices, size_t workers, size_t timers) {
+std::string Render(const Counters& c, const Gauges& gauges) {
   std::string out;
   auto counter = [&](std::string_view name,
                      std::initializer_list<std::pair<std::string_view, const Counters::Counter*>> all) {
@@ -76,14 +76,16 @@ std::string Render(const Counters& c, size_t sessions, size_t devices, size_t wo
   counter("webhook_attempts_total", {{"", &c.webhook_attempts}});
   counter("webhooks_completed_total", {{"", &c.webhooks_completed}});
   counter("dead_letters_total", {{"", &c.dead_letters}});
+  counter("malformed_rows_total", {{"", &c.malformed_rows}});
   auto gauge = [&](std::string_view name, size_t value) {
     Type(name, "gauge", &out);
     Line(name, "", value, &out);
   };
-  gauge("sessions_in_memory", sessions);
-  gauge("devices_connected", devices);
-  gauge("workers_connected", workers);
-  gauge("timers_in_memory", timers);
+  gauge("sessions_in_memory", gauges.sessions);
+  gauge("kept_bytes", gauges.kept_bytes);
+  gauge("devices_connected", gauges.devices);
+  gauge("workers_connected", gauges.workers);
+  gauge("timers_in_memory", gauges.timers);
   c.claim_wait.Append("claim_wait_ms", &out);
   c.turn.Append("turn_ms", &out);
   c.timer_late.Append("timer_late_ms", &out);

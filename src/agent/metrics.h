@@ -29,10 +29,14 @@ struct Counters {
   Counter timers_set{0}, timers_promoted{0}, timers_cancelled{0}, held{0}, released{0};
   Counter refused_disabled{0}, refused_superseded{0}, refused_cap{0}, refused_cooldown{0};
   Counter webhook_attempts{0}, webhooks_completed{0}, dead_letters{0};
+  Counter malformed_rows{0};
   MillisHistogram claim_wait, turn, timer_late, deliver;
 };
 
 // In Prometheus' text form.
-std::string Render(const Counters& counters, size_t sessions, size_t devices, size_t workers, size_t timers);
+struct Gauges {
+  size_t sessions = 0, kept_bytes = 0, devices = 0, workers = 0, timers = 0;
+};
+std::string Render(const Counters& counters, const Gauges& gauges);
 
 }  // namespace holdfast::agent

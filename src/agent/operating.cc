@@ -237,7 +237,7 @@ Task<Status> Core::ReadConfig() {
   for (const Item& row : *rows) {
     RowReader reader(row);
     std::string sk = reader.Text("sk");
-    if (sk == kAutonomyKey) autonomy = {reader.Flag("enabled"), reader.Text("by"), reader.Number("at")};
+    if (sk == kAutonomyKey) autonomy = {reader.Flag("enabled"), reader.Text("by"), reader.Millis("at")};
     if (!sk.starts_with("agent#")) continue;
     Result<Policy> policy = ReadPolicy(reader.Map("policy"));
     if (policy) policies.emplace(sk.substr(std::string_view("agent#").size()), *std::move(policy));
@@ -330,7 +330,7 @@ Core::Async<DeadLetterPage> Core::DoListDeadLetters(std::string after, int limit
                              ? EffectId(letter.session, seq, std::atoll(key.c_str() + hash + 1))
                              : CheckpointId(letter.session, seq);
       letter.reason = reader.Text("reason");
-      letter.at = reader.Number("at");
+      letter.at = reader.Millis("at");
       page.letters.push_back(std::move(letter));
     }
     if (static_cast<int>(page.letters.size()) > limit) {

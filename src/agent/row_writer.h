@@ -1,6 +1,7 @@
 // Writes rows and the values of expressions in their stored form, without values in between; reads them back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -72,6 +73,9 @@ class RowWriter {
 // A row as it was read. The item must outlive it.
 class RowReader {
  public:
+  static constexpr int64_t kCountMax = 999'999'999'999;       // twelve digits
+  static constexpr int64_t kMillisMax = 253'402'300'799'999;  // the end of the year 9999
+
   explicit RowReader(const Item& item) : map_(item) {}
   explicit RowReader(value::MapView map) : map_(map) {}
 
@@ -88,6 +92,10 @@ class RowReader {
     return number;
   }
   int64_t Number(std::string_view name) const { return Maybe(name).value_or(0); }
+  // Rows are written by anybody who may write the table. Counters and times stay where arithmetic on them
+  // cannot overflow and keys made of them keep their width.
+  int64_t Count(std::string_view name) const { return std::clamp<int64_t>(Number(name), 0, kCountMax); }
+  int64_t Millis(std::string_view name) const { return std::clamp<int64_t>(Number(name), 0, kMillisMax); }
   bool Flag(std::string_view name) const {
     auto found = map_.Find(name);
     return found && found->type() == AttributeValue::Type::kTrue;

@@ -53,7 +53,10 @@ struct RuntimeOptions {
   std::vector<std::string> system_users = {"pm", "pos", "trip"};
   // Hosts that webhooks may call.
   std::vector<model::AllowedHost> webhook_hosts;
-  std::string webhook_secret;                // signs their bodies, unless empty
+  std::string webhook_secret;  // signs their bodies, unless empty
+  // Of sessions' rows that are kept in memory to save reads, all together; and how many sessions.
+  size_t kept_bytes_max = 64 << 20;
+  size_t sessions_max = 20'000;
   int64_t retention_millis = 0;              // older rows are removed; 0: never
   int64_t retain_every_millis = 86'400'000;  // how often they are looked for
   // What timers go by; null: the system's.
@@ -81,6 +84,7 @@ struct Appended {
 struct ClaimRequest {
   std::string worker;
   std::string request;  // the same one while a lease lives gives the same work again
+  std::string subject;  // who asks, as their token says: nobody is given again what another has claimed
   std::vector<std::string> agents;
   int max = 8;
   int64_t lease_millis = 30'000;

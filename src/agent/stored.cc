@@ -1,10 +1,14 @@
 #include "agent/stored.h"
 
+#include <algorithm>
+#include <charconv>
+
 #include "agent/keys.h"
 #include "agent/row_writer.h"
 #include "auth/hmac.h"
 #include "json/plain.h"
 #include "model/instant.h"
+#include "model/refusal.h"
 
 namespace holdfast::agent {
 namespace {
@@ -17,6 +21,17 @@ int64_t InstantIn(const RowReader& row, std::string_view name) {
 
 std::optional<int64_t> MaybeInstant(const RowReader& row, std::string_view name) {
   return model::ParseInstant(row.Text(name));
+}
+
+// The number that a row's key ends with (E#000000000007), or else the one that the row itself names: where
+// the two differ it is the key that other rows and conditions refer to.
+int64_t PositionIn(const RowReader& row, std::string_view name) {
+  std::string sk = row.Text("sk");
+  int64_t number = 0;
+  const char* begin = sk.data() + sk.rfind('#') + 1;
+  auto [end, failed] = std::from_chars(begin, sk.data() + sk.size(), number);
+  bool fits = failed == std::errc() && end == sk.data() + sk.size() && end != begin && number >= 0;
+  return fits ? std::min(number, RowReader::kCountMax) : row.Count(name);
 }
 
 RowWriter Row(std::string_view session, std::string_view sk) {
@@ -38,6 +53,16 @@ void WriteEffect(std::string_view session, int64_t seq, int64_t i, std::string_v
 }
 
 }  // namespace
+
+Error MalformedRow(std::string_view pk, std::string_view sk, std::string_view why) {
+  std::string message = "the row " + std::string(pk.substr(0, 200)) + " / " + std::string(sk.substr(0, 200)) +
+                        " is malformed: " + std::string(why);
+  return model::Refuse("MalformedRow", std::move(message));
+}
+
+bool IsMalformed(const Error& error) {
+  return model::RefusalName(error) == "MalformedRow";
+}
 
 Item HeadRow(std::string_view session, const Head& head) {
   RowWriter row = Row(session, kHeadKey);
@@ -68,27 +93,58 @@ Head ReadHead(const Item& item) {
   RowReader row(item);
   Head head;
   head.exists = true;
-  head.tail = row.Number("tail");
-  head.done = row.Number("done");
-  head.base = row.Maybe("base").value_or(1);
-  head.epoch = row.Number("epoch");
+  head.tail = row.Count("tail");
+  head.done = row.Count("done");
+  head.base = row.Maybe("base") ? row.Count("base") : 1;
+  head.epoch = row.Count("epoch");
   head.owner = row.Text("owner");
-  head.lease_until = row.Number("lease_until");
-  head.turn_at = row.Number("turn_at");
-  head.ready_at = row.Number("ready_at");
-  head.tgen = row.Number("tgen");
-  head.n_tail = row.Number("n_tail");
-  head.auto_n = row.Number("auto_n");
-  head.auto_at = row.Maybe("auto_at");
-  head.pv = row.Number("pv");
+  head.lease_until = row.Millis("lease_until");
+  head.turn_at = row.Millis("turn_at");
+  head.ready_at = row.Millis("ready_at");
+  head.tgen = row.Count("tgen");
+  head.n_tail = row.Count("n_tail");
+  head.auto_n = row.Count("auto_n");
+  if (row.Maybe("auto_at")) head.auto_at = row.Millis("auto_at");
+  head.pv = row.Count("pv");
   head.rx_ev = row.Flag("rx_ev");
   head.rx_fx = row.Flag("rx_fx");
   head.rx_ms = row.Flag("rx_ms");
   head.st = row.Text("st");
   head.why = row.Text("why");
-  head.fail_n = row.Number("fail_n");
-  head.last_at = row.Number("last_at");
+  head.fail_n = row.Count("fail_n");
+  head.last_at = row.Millis("last_at");
   return head;
+}
+
+Status CheckHead(const Item& item) {
+  RowReader row(item);
+  auto malformed = [&](std::string_view name, std::string_view rule) {
+    return MalformedRow(row.Text("pk"), kHeadKey, std::string(name) + " " + std::string(rule));
+  };
+  for (std::string_view name :
+       {"tail", "done", "base", "epoch", "tgen", "n_tail", "auto_n", "pv", "fail_n"}) {
+    std::optional<int64_t> number = row.Maybe(name);
+    if (row.Value(name) && (!number || *number < 0 || *number > RowReader::kCountMax))
+      return malformed(name, "should be a counter");
+  }
+  for (std::string_view name : {"lease_until", "turn_at", "ready_at", "auto_at", "last_at"}) {
+    std::optional<int64_t> number = row.Maybe(name);
+    if (row.Value(name) && (!number || *number < 0 || *number > RowReader::kMillisMax))
+      return malformed(name, "should be milliseconds since 1970");
+  }
+  for (std::string_view name : {"rx_ev", "rx_fx", "rx_ms"}) {
+    auto flag = row.Value(name);
+    bool fits =
+        !flag || flag->type() == AttributeValue::Type::kTrue || flag->type() == AttributeValue::Type::kFalse;
+    if (!fits) return malformed(name, "should be a flag");
+  }
+  if (auto owner = row.Value("owner"); owner && owner->type() != AttributeValue::Type::kString)
+    return malformed("owner", "should be a text");
+  std::string st = row.Text("st");
+  if (st != kActive && st != kPaused && st != kBlocked && st != kDeleting && st != kDeleted)
+    return malformed("st", "should be the state of a session");
+  if (row.Number("done") > row.Number("tail")) return malformed("done", "should be at most tail");
+  return Ok{};
 }
 
 Item TimerItem(std::string_view session, const TimerRow& timer) {
@@ -109,17 +165,19 @@ Item TimerItem(std::string_view session, const TimerRow& timer) {
 }
 
 TimerRow ReadTimer(const Item& item) {
+  constexpr std::string_view kTimers = "T#";
   RowReader row(item);
   TimerRow timer;
   timer.id = row.Text("id");
-  timer.timer_id = row.Text("timer_id");
+  std::string sk = row.Text("sk");
+  timer.timer_id = sk.starts_with(kTimers) ? sk.substr(kTimers.size()) : row.Text("timer_id");
   timer.fire_at = InstantIn(row, "fire_at");
   timer.payload = item.Get("payload");
   timer.status = row.Text("status");
   timer.keep = row.Flag("keep");
-  timer.gen = row.Number("gen");
+  timer.gen = row.Count("gen");
   timer.ver = row.Text("ver");
-  timer.due = row.Number("due");
+  timer.due = row.Millis("due");
   timer.created_at = InstantIn(row, "created_at");
   timer.updated_at = InstantIn(row, "updated_at");
   return timer;
@@ -146,24 +204,33 @@ Item EffectItem(std::string_view session, const EffectRow& effect) {
 EffectRow ReadEffect(const Item& item) {
   RowReader row(item);
   EffectRow effect;
-  effect.seq = row.Number("seq");
-  effect.i = row.Number("i");
+  effect.i = PositionIn(row, "i");
+  effect.seq = row.Count("seq");
+  // F#000000000003#1
+  std::string sk = row.Text("sk");
+  if (size_t first = sk.find('#'), last = sk.rfind('#'); first != last) {
+    int64_t seq = -1;
+    auto [end, failed] = std::from_chars(sk.data() + first + 1, sk.data() + last, seq);
+    if (failed == std::errc() && end == sk.data() + last && seq >= 0)
+      effect.seq = std::min(seq, RowReader::kCountMax);
+  }
   effect.type = row.Text("type");
   effect.payload = row.Map("payload");
   effect.dedupe_key = row.Text("dedupe_key");
   effect.status = row.Text("status");
   effect.outcome = row.Text("outcome");
-  effect.gen = row.Number("gen");
+  effect.gen = row.Count("gen");
   effect.autonomous = row.Flag("auto");
   effect.at_most_once = row.Text("delivery") == "at_most_once";
   effect.created_at = InstantIn(row, "created_at");
   effect.updated_at = InstantIn(row, "updated_at");
-  effect.attempts = row.Number("attempt_count");
+  effect.attempts = row.Count("attempt_count");
+  effect.sound = sk == EffectKey(effect.seq, effect.i) && row.Maybe("attempt_count") == effect.attempts;
   effect.last_attempt_at = MaybeInstant(row, "last_attempt_at");
-  effect.next_at = row.Number("next_at");
-  effect.lease_until = row.Number("lease_until");
-  effect.n = row.Maybe("n");
-  effect.since = row.Maybe("since").value_or(effect.created_at);
+  effect.next_at = row.Millis("next_at");
+  effect.lease_until = row.Millis("lease_until");
+  if (row.Maybe("n")) effect.n = row.Count("n");
+  effect.since = row.Maybe("since") ? row.Millis("since") : effect.created_at;
   return effect;
 }
 
@@ -182,12 +249,12 @@ Item EventItem(std::string_view session, const Event& event) {
 Event ReadEvent(const Item& item) {
   RowReader row(item);
   Event event;
-  event.seq = row.Number("seq");
+  event.seq = PositionIn(row, "seq");
   event.id = row.Text("id");
   event.type = row.Text("type");
   event.payload = row.Map("payload");
   event.at = InstantIn(row, "created_at");
-  event.generation = row.Number("gen");
+  event.generation = row.Count("gen");
   event.autonomous = row.Text("origin") == "auto";
   return event;
 }
@@ -207,9 +274,9 @@ Item MessageItem(std::string_view session, const Message& message) {
 Message ReadMessage(const Item& item) {
   RowReader row(item);
   Message message;
-  message.n = row.Number("n");
-  message.seq = row.Number("seq");
-  message.i = row.Number("i");
+  message.n = PositionIn(row, "n");
+  message.seq = row.Count("seq");
+  message.i = row.Count("i");
   message.id = row.Text("id");
   auto payload = row.Value("payload");
   if (payload && payload->type() == AttributeValue::Type::kMap)
@@ -218,7 +285,7 @@ Message ReadMessage(const Item& item) {
   message.at_most_once = row.Text("delivery") == "at_most_once";
   message.status = row.Text("status");
   message.node = row.Text("node");
-  message.attempts = row.Number("attempt_count");
+  message.attempts = row.Count("attempt_count");
   message.attempted_at = MaybeInstant(row, "last_attempt_at");
   message.dedupe_key = row.Text("dedupe_key");
   message.at = InstantIn(row, "created_at");
@@ -262,16 +329,16 @@ Item CheckpointItem(std::string_view session, const Checkpoint& checkpoint) {
 Checkpoint ReadCheckpoint(const Item& item) {
   RowReader row(item);
   Checkpoint checkpoint;
-  checkpoint.seq = row.Number("seq");
+  checkpoint.seq = PositionIn(row, "seq");
   checkpoint.state = row.Map("state");
-  checkpoint.chunks = row.Number("chunks");
+  checkpoint.chunks = row.Count("chunks");
   checkpoint.token = row.Text("token");
-  checkpoint.epoch = row.Number("epoch");
+  checkpoint.epoch = row.Count("epoch");
   checkpoint.usage = row.Map("usage");
   checkpoint.skipped = row.Flag("skipped");
   checkpoint.created_at = InstantIn(row, "created_at");
   Item metadata = row.Map("metadata");
-  checkpoint.auto_n = RowReader(metadata).Number("consecutive_autonomous_msgs");
+  checkpoint.auto_n = RowReader(metadata).Count("consecutive_autonomous_msgs");
   checkpoint.auto_at = MaybeInstant(RowReader(metadata), "last_autonomous_at");
   if (auto decisions = row.Value("decisions");
       decisions && decisions->type() == AttributeValue::Type::kList) {

@@ -12,6 +12,11 @@
 
 namespace holdfast::agent {
 
+// A stored row is not what it should be: nothing that depends on it is done, and trying again does not help
+// until somebody mends or deletes the row.
+Error MalformedRow(std::string_view pk, std::string_view sk, std::string_view why);
+bool IsMalformed(const Error& error);
+
 // --- states of a session; stored: never rename ---
 inline constexpr std::string_view kActive = "active";
 inline constexpr std::string_view kPaused = "paused";
@@ -47,7 +52,11 @@ struct Head {
   }
 };
 Item HeadRow(std::string_view session, const Head& head);
+// Whatever the row holds; counters and times within their bounds.
 Head ReadHead(const Item& row);
+// Refuses a row that no runtime has written. Conditions compare its attributes as they are stored: nothing
+// could ever be written to such a session.
+Status CheckHead(const Item& row);
 
 struct TimerRow {
   std::string id;  // of the effect that set it
@@ -86,6 +95,7 @@ struct EffectRow {
   int64_t lease_until = 0;
   std::optional<int64_t> n;  // of a held message that went out
   int64_t since = 0;         // when it was first to be tried
+  bool sound = true;         // as read: its key and its counter are what conditions can name
 };
 Item EffectItem(std::string_view session, const EffectRow& effect);
 EffectRow ReadEffect(const Item& row);

@@ -10,15 +10,19 @@
 // Take arguments by value: a reference may be gone after the first co_await. Give what is made on the spot
 // (an aggregate in braces, a function from a lambda) a name before it is an argument of what is awaited: GCC
 // 12 destroys such temporaries twice.
+//
+// An exception ends the coroutine that it leaves, and no other: T is a Result or a Status, and holds it as an
+// error.
 #pragma once
 
 #include <coroutine>
 #include <cstddef>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <optional>
 #include <utility>
+
+#include "base/thread.h"
 
 namespace holdfast::agent {
 
@@ -40,7 +44,10 @@ class [[nodiscard]] Task {
     };
     Final final_suspend() noexcept { return {}; }
     void return_value(T result) { value.emplace(std::move(result)); }
-    void unhandled_exception() { std::terminate(); }
+    // Whoever awaits it gets an error, as from any step that failed.
+    void unhandled_exception() noexcept {
+      value.emplace(base::ContainedException(base::FallbackLog(), "agent runtime"));
+    }
   };
 
   Task(Task&& other) noexcept : self_(std::exchange(other.self_, nullptr)) {}
@@ -68,7 +75,9 @@ struct Detached {
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() {}
-    void unhandled_exception() { std::terminate(); }
+    void unhandled_exception() noexcept {
+      static_cast<void>(base::ContainedException(base::FallbackLog(), "agent runtime"));
+    }
   };
 };
 

@@ -23,12 +23,14 @@ bool IsOlder(const Item& row, std::string_view name, int64_t before) {
 // would cost two writes an event.
 void Core::ArmTidy(const SessionPtr& session) {
   if (stopping_ || std::exchange(session->tidy_armed, true)) return;
-  At(Now() + kIdleMillis, [this, session] {
-    session->tidy_armed = false;
-    if (stopping_) return;
-    if (Now() - session->head.last_at < kIdleMillis) return ArmTidy(session);
-    Spawn(Tidy(session));
-  });
+  AtFor(session, Now() + kIdleMillis, &Core::TidyNow);
+}
+
+void Core::TidyNow(const SessionPtr& session) {
+  session->tidy_armed = false;
+  if (stopping_) return;
+  if (session->known && Now() - session->head.last_at < kIdleMillis) return ArmTidy(session);
+  Spawn(Tidy(session));
 }
 
 Task<Status> Core::Tidy(SessionPtr session) {
@@ -104,15 +106,58 @@ Task<Status> Core::Tidy(SessionPtr session) {
   co_return Ok{};
 }
 
+// Its rows do not say all that is known of it here.
+bool Core::IsPinned(const SessionPtr& session) {
+  return session->queued || !session->devices.empty() || session->in_turn || session->driving ||
+         !session->turnstile.idle() || session.use_count() > 1;
+}
+
 void Core::DropUnused() {
-  for (auto it = sessions_.begin(); it != sessions_.end();) {
-    const Session& session = *it->second;
-    bool used = Now() - session.used_at < kUnusedMillis || session.queued || !session.devices.empty() ||
-                session.in_turn || session.lapse_armed || session.ready_armed || session.tidy_armed ||
-                session.driving || !session.turnstile.idle() || it->second.use_count() > 1;
-    it = used ? std::next(it) : sessions_.erase(it);
-  }
+  std::erase_if(sessions_, [&](const auto& entry) {
+    const Session& session = *entry.second;
+    bool armed = session.lapse_armed || session.ready_armed || session.tidy_armed;
+    return !armed && Now() - session.used_at >= kUnusedMillis && !IsPinned(entry.second);
+  });
   shown_sessions_ = sessions_.size();
+  for (auto at = claimed_.begin(); at != claimed_.end();) {
+    std::erase_if(at->second, [&](const std::string& key) {
+      auto session = sessions_.find(key);
+      return session == sessions_.end() || session->second->head.owner != at->first;
+    });
+    at = at->second.empty() ? claimed_.erase(at) : std::next(at);
+  }
+  std::set<std::string> served;
+  for (const auto& [id, worker] : workers_)
+    served.insert(worker.hello.agents.begin(), worker.hello.agents.end());
+  for (const std::shared_ptr<Waiter>& waiter : waiters_)
+    served.insert(waiter->agents.begin(), waiter->agents.end());
+  for (auto at = agents_.begin(); at != agents_.end();) {
+    const AgentQueue& queue = at->second;
+    if (served.contains(at->first) || Now() - queue.used_at < kUnusedMillis) {
+      ++at;
+      continue;
+    }
+    for (const SessionPtr& session : queue.ready) session->queued = false;
+    at = agents_.erase(at);
+  }
+}
+
+// Those that were used last stay. What a timer of an evicted one is for is done on the session as it is
+// loaded again.
+void Core::MakeRoom() {
+  if (sessions_.size() < make_room_at_) return;
+  std::vector<int64_t> used;
+  for (const auto& [key, session] : sessions_) {
+    if (!IsPinned(session)) used.push_back(session->used_at);
+  }
+  if (!used.empty()) {
+    auto middle = used.begin() + static_cast<ptrdiff_t>(used.size() / 2);
+    std::nth_element(used.begin(), middle, used.end());
+    std::erase_if(sessions_, [&](const auto& entry) {
+      return entry.second->used_at <= *middle && !IsPinned(entry.second);
+    });
+  }
+  make_room_at_ = std::max(options_.sessions_max, sessions_.size() + sessions_.size() / 4);
 }
 
 // --- old rows ---
@@ -135,7 +180,10 @@ Task<Status> Core::Retain() {
     if (!page->items) continue;
     for (const Item& row : *page->items) {
       Result<SessionPtr> session = Find(RowReader(row).Text("session_key"));
-      if (session) HF_CO_CHECK_OK(co_await Prune(*session));
+      if (!session) continue;
+      Status pruned = co_await Prune(*session);
+      if (!pruned && !IsMalformed(pruned.error())) co_return pruned;
+      if (!pruned) NoteMalformed(pruned.error());
     }
   } while (from);
   co_return Ok{};

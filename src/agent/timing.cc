@@ -9,9 +9,10 @@
 namespace holdfast::agent {
 namespace {
 
-constexpr int64_t kHorizonMillis = 5 * 60'000;  // what is due later stays in the index alone
-constexpr int64_t kLateBuckets = 15;            // writers of entries may be this late
-constexpr int kPromotionsMax = 64;              // at once
+constexpr int64_t kHorizonMillis = 5 * 60'000;   // what is due later stays in the index alone
+constexpr int64_t kLateBuckets = 15;             // writers of entries may be this late
+constexpr int64_t kWalkedBuckets = 7 * 24 * 60;  // that are looked at one by one
+constexpr int kPromotionsMax = 64;               // at once
 
 Event TimerEvent(const TimerRow& timer) {
   Event event;
@@ -90,6 +91,7 @@ Task<Status> Core::Promote(DueEntry entry) {
       if (attempt > 1) co_await PauseBefore(attempt);
       const bool remembered = session->known;
       done = co_await Load(session);
+      if (!done && IsMalformed(done.error())) break;
       if (!done) continue;
       Result<std::optional<Item>> row =
           co_await Get(SessionPartition(session->key), TimerKey(entry.timer_id));
@@ -125,7 +127,9 @@ Task<Status> Core::Promote(DueEntry entry) {
       if (!settled) Forget(session.get());
     }
   }
-  if (!settled && !stopping_ && found) {
+  // What a store refuses for its form it refuses each time, as it does a malformed row.
+  bool hopeless = !done && (IsMalformed(done.error()) || done.error().code() == ErrorCode::kValidation);
+  if (!settled && !stopping_ && found && !hopeless) {
     // The entry is in the index still: try again soon.
     At(Now() + 1'000, [this, entry] { Schedule(entry); });
   }
@@ -184,9 +188,9 @@ RowChange Core::HeldChange(std::string_view session, const TimerRow& timer, std:
                            int64_t now) {
   // Its timer's version is the effect's place: <seq>.<i>.
   int64_t seq = 0, i = 0;
-  size_t dot = timer.ver.find('.');
-  std::from_chars(timer.ver.data(), timer.ver.data() + dot, seq);
-  std::from_chars(timer.ver.data() + dot + 1, timer.ver.data() + timer.ver.size(), i);
+  const char* end = timer.ver.data() + timer.ver.size();
+  const char* dot = std::from_chars(timer.ver.data(), end, seq).ptr;
+  if (dot != end) std::from_chars(dot + 1, end, i);
   RowChange change(SessionPartition(session), EffectKey(seq, i));
   std::string at = model::FormatInstant(now);
   change.If("#status = :held", ":held", "held").Set("status", ":status", status).Set("updated_at", ":at", at);
@@ -271,7 +275,7 @@ Task<Status> Core::ReleaseHeld(SessionPtr session, DueEntry entry, TimerRow time
   if (!written) co_return written;
   *settled = true;
   session->head = next;
-  session->messages.push_back(std::move(message));
+  session->messages.AddNewest(message);
   counters_.released.fetch_add(1, std::memory_order_relaxed);
   counters_.messages.fetch_add(1, std::memory_order_relaxed);
   PumpSession(*session);
@@ -288,9 +292,58 @@ Task<Status> Core::LoadDue(int64_t from, int64_t to) {
       if (!rows) co_return std::move(rows).error();
       for (const Item& row : *rows) {
         DueEntry entry;
-        if (ParseDueKey(RowReader(row).Text("sk"), &entry)) due_.insert(std::move(entry));
+        std::string key = RowReader(row).Text("sk");
+        // An entry is deleted by the key that it is known by.
+        if (ParseDueKey(key, &entry) && DueKey(entry) == key && BucketOf(entry.due) == bucket &&
+            ShardOf(entry.session) == shard)
+          due_.insert(std::move(entry));
+        else
+          NoteMalformed(MalformedRow(DuePartition(shard, bucket), key, "it is no entry of a timer"));
       }
     }
+  }
+  shown_timers_ = due_.size();
+  ArmTimers();
+  co_return Ok{};
+}
+
+// Every entry of the index, wherever it is: for when nobody knows where to begin to look, or it was too long
+// ago to look at each minute since.
+Task<Status> Core::LoadAll() {
+  const int64_t now = BucketOf(Now());
+  std::vector<int64_t> lows(kShards, now - kLateBuckets);
+  ScanRequest request;
+  request.table_name = table_;
+  request.filter_expression = "begins_with(pk, :index)";
+  RowWriter values;
+  values.Text(":index", "TX#");
+  request.expression_attribute_values = ExpressionValues(values.Take());
+  do {
+    if (stopping_) co_return Ok{};
+    ScanRequest page = request;
+    Result<ScanResponse> got = co_await Do(std::move(page));
+    if (!got) co_return Unknown(got.error());
+    for (const Item& row : got->items.value_or(std::vector<Item>())) {
+      DueEntry entry;
+      RowReader reader(row);
+      std::string key = reader.Text("sk");
+      if (!ParseDueKey(key, &entry) || DueKey(entry) != key) continue;
+      auto shard = static_cast<size_t>(ShardOf(entry.session));
+      int64_t bucket = BucketOf(entry.due);
+      if (reader.Text("pk") != DuePartition(static_cast<int>(shard), bucket)) continue;
+      lows[shard] = std::min(lows[shard], bucket);
+      if (bucket < due_bucket_) due_.insert(std::move(entry));
+    }
+    request.exclusive_start_key = std::move(got->last_evaluated_key);
+  } while (request.exclusive_start_key);
+  for (size_t shard = 0; shard < lows.size(); ++shard) {
+    PutItemRequest put;
+    put.table_name = table_;
+    RowWriter row(ShardPartition(static_cast<int>(shard)), "L");
+    row.Number("low", lows[shard]);
+    put.item = row.Take();
+    Result<PutItemResponse> written = co_await Do(std::move(put));
+    if (!written) co_return Unknown(written.error());
   }
   shown_timers_ = due_.size();
   ArmTimers();
@@ -301,11 +354,18 @@ Task<Status> Core::LoadDue(int64_t from, int64_t to) {
 Task<Status> Core::LoadFirst() {
   const int64_t now = BucketOf(Now());
   int64_t low = now;
+  bool all = false;
   for (int shard = 0; shard < kShards; ++shard) {
     for (;;) {
       if (stopping_) co_return Ok{};
       Result<std::optional<Item>> row = co_await Get(ShardPartition(shard), "L");
-      if (row && *row) low = std::min(low, RowReader(**row).Number("low"));
+      if (row && *row) {
+        std::optional<int64_t> known = RowReader(**row).Maybe("low");
+        if (known && *known >= now - kWalkedBuckets && *known <= now + kWalkedBuckets)
+          low = std::min(low, *known);
+        else
+          all = true;
+      }
       if (row && !*row) {
         RowChange change(ShardPartition(shard), "L");
         change.Set("low", ":low", now - kLateBuckets).If("attribute_not_exists(pk)");
@@ -321,7 +381,9 @@ Task<Status> Core::LoadFirst() {
   // From here on what is set for these buckets goes into memory at once.
   due_bucket_ = std::max(due_bucket_, to);
   for (;;) {
-    Status loaded = co_await LoadDue(low, to);
+    Status loaded = all ? co_await LoadAll() : Status(Ok{});
+    if (loaded) all = false;
+    if (loaded) loaded = co_await LoadDue(low, to);
     if (loaded || stopping_) co_return loaded;
     co_await Sleep(1'000);
   }
@@ -347,9 +409,11 @@ Task<Status> Core::RaiseLow(int64_t upto) {
     Result<std::optional<Item>> row = co_await Get(ShardPartition(shard), "L");
     if (!row) co_return std::move(row).error();
     if (!*row) continue;
-    const int64_t low = RowReader(**row).Number("low");
+    std::optional<int64_t> known = RowReader(**row).Maybe("low");
+    if (!known || *known < 0 || *known > upto + kWalkedBuckets) continue;  // the next start mends it
+    const int64_t low = *known, last = std::min(upto, low + kWalkedBuckets);
     int64_t empty = low;
-    while (empty < upto && !stopping_) {
+    while (empty < last && !stopping_) {
       Result<std::vector<Item>> rows = co_await Rows(DuePartition(shard, empty), {}, {}, 1);
       if (!rows) co_return std::move(rows).error();
       if (!rows->empty()) break;
@@ -388,7 +452,10 @@ Task<Status> Core::UnparkAll() {
       if (!session) continue;
       Status done = co_await Load(*session);
       if (done) done = co_await Unpark(*session);
-      if (!done) parked_.insert(key);
+      if (!done && IsMalformed(done.error()))
+        NoteMalformed(done.error());
+      else if (!done)
+        parked_.insert(key);
     }
     if (!parked_.empty()) co_await Sleep(1'000);
   }

@@ -41,7 +41,7 @@ Core::Async<SessionView> Core::ViewSession(std::string key) {
   Result<std::optional<Item>> row = co_await Get(SessionPartition(key), std::string(kHeadKey));
   if (!row) co_return Unknown(row.error());
   if (!*row) co_return NoRow("session");
-  Session shown(key, nullptr);
+  Session shown(key, nullptr, kept_);
   shown.head = ReadHead(**row);
   co_return ViewOf(shown);
 }
@@ -74,7 +74,7 @@ Core::Async<Event> Core::ViewEvent(std::string key, std::string id) {
   if (!name) co_return Unknown(name.error());
   if (!*name) co_return NoRow("event");
   Result<std::optional<Item>> row =
-      co_await Get(SessionPartition(key), EventKey(RowReader(**name).Number("seq")));
+      co_await Get(SessionPartition(key), EventKey(RowReader(**name).Count("seq")));
   if (!row) co_return Unknown(row.error());
   if (!*row) co_return NoRow("event");
   co_return ReadEvent(**row);
@@ -105,7 +105,7 @@ Core::Async<int64_t> Core::NewestCursor(std::string key) {
   Result<std::vector<Item>> rows = co_await Rows(SessionPartition(key), "K#");
   if (!rows) co_return Unknown(rows.error());
   int64_t newest = 0;
-  for (const Item& row : *rows) newest = std::max(newest, RowReader(row).Number("n"));
+  for (const Item& row : *rows) newest = std::max(newest, RowReader(row).Count("n"));
   co_return newest;
 }
 
@@ -181,7 +181,7 @@ Core::Async<std::vector<EffectView>> Core::ViewEffects(std::string key, std::opt
   if (!head) co_return Unknown(head.error());
   std::vector<EffectView> views;
   if (!*head) co_return views;
-  Session session(key, nullptr);
+  Session session(key, nullptr, kept_);
   session.head = ReadHead(**head);
   Result<int64_t> cursor = co_await NewestCursor(key);
   if (!cursor) co_return std::move(cursor).error();
@@ -272,7 +272,7 @@ void Core::GetCheckpoint(const std::string& session, int64_t seq, Done<Checkpoin
 Core::Async<CheckpointView> Core::ViewCheckpoint(std::string key, int64_t seq) {
   HF_CO_CHECK_OK(ParseSessionKey(key));
   // One that is not among those in use: nothing is remembered for a reader.
-  auto session = std::make_shared<Session>(key, nullptr);
+  auto session = std::make_shared<Session>(key, nullptr, kept_);
   HF_CO_CHECK_OK(co_await Load(session));
   if (seq == 0) seq = session->head.done;
   Result<std::shared_ptr<const Checkpoint>> found = co_await LoadCheckpoint(session, seq);

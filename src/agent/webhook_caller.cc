@@ -59,11 +59,12 @@ void WebhookCaller::Run() {
       call = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    auto hook = model::Webhook::Make({.url = call.url, .allowed = hosts_, .secret = secret_});
-    if (!hook)
-      call.done(hook.error());
-    else
-      call.done(hook->Call(call.body, {"Idempotency-Key: " + call.key}));
+    auto answer = base::CallContained(base::FallbackLog(), "webhook", [&]() -> Result<model::WebhookAnswer> {
+      HF_TRY(model::Webhook hook,
+             model::Webhook::Make({.url = call.url, .allowed = hosts_, .secret = secret_}));
+      return hook.Call(call.body, {"Idempotency-Key: " + call.key});
+    });
+    base::RunContained(base::FallbackLog(), "webhook", [&] { call.done(std::move(answer)); });
   }
 }
 

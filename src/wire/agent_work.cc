@@ -18,6 +18,7 @@ Status ClaimWork(Call* call) {
   HF_TRY(agent::Runtime * runtime, RuntimeForWorker(*call));
   HF_TRY(agent::ClaimRequest request, ReadBodyWith(*call, &ReadClaim));
   HF_CHECK_OK(AuthorizeWorker(call->identity, request.agents));
+  request.subject = call->identity.subject;
   call->reply.exchange().waits = request.wait_millis > 0;
   call->options.agents->Claim(runtime, std::move(request), call->Defer());
   return Ok{};
