@@ -35,6 +35,8 @@ CommandAnswer Changed(Item result, bool created = false) {
 Result<CommandAnswer> UserMessage(Runtime* runtime, const CommandContext& context) {
   RowReader input(context.input);
   agent::AppendRequest request{.session = input.Text("session_key"), .id = input.Text("id")};
+  // A request that is repeated is the same event.
+  if (request.id.empty() && !context.request_id.empty()) request.id = "k:" + context.request_id;
   request.payload = Item{{"text", input.Text("text")}};
   HF_CHECK_OK(MayTouch(context, request.session));
   HF_TRY(agent::Appended appended, Runtime::Await<agent::Appended>([&](Done<agent::Appended> done) {

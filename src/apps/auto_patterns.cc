@@ -11,6 +11,7 @@
 #include "agent/row_writer.h"
 #include "agent/stored.h"
 #include "apps/apps.h"
+#include "apps/item_text.h"
 #include "json/plain.h"
 #include "model/instant.h"
 #include "model/model.h"
@@ -30,6 +31,13 @@ std::string Given(const PatternContext& context, std::string_view name) {
 
 // --- one thing after another ---
 
+// The one record that a pattern gives.
+Result<Record> One(const PatternContext& context, std::string_view pattern, const Item& parameters) {
+  HF_TRY(Records found, context.ask(pattern, parameters));
+  if (found.empty()) return Refuse("NotFound", "there is no such row");
+  return std::move(found[0]);
+}
+
 // What statuses depend on.
 struct Sight {
   Head head;
@@ -37,14 +45,14 @@ struct Sight {
 };
 
 Result<Head> HeadOf(const PatternContext& context, const std::string& session) {
-  HF_TRY(Records found, context.ask("head", Item{{"session_key", session}}));
-  return agent::ReadHead(found[0].stored());
+  HF_TRY(Record found, One(context, "head", Item{{"session_key", session}}));
+  return agent::ReadHead(found.stored());
 }
 
 Result<int64_t> CursorOf(const PatternContext& context, const std::string& session) {
   HF_TRY(Records cursors, context.ask("cursors", Item{{"session_key", session}}));
   int64_t newest = 0;
-  for (const Record& cursor : cursors) newest = std::max(newest, RowReader(cursor.stored()).Number("n"));
+  for (const Record& cursor : cursors) newest = std::max(newest, RowReader(cursor.stored()).Count("n"));
   return newest;
 }
 
@@ -59,6 +67,7 @@ Result<Sight> Look(const PatternContext& context, const std::string& session) {
 
 // With what the model knows of it and no more.
 Record Shown(const Record& record, Item item) {
+  if (record.entity() == nullptr) return Record(nullptr, std::move(item));  // no row of the runtime's
   for (const auto& [name, value] : item.ToMap()) {
     bool key = name == "pk" || name == "sk";
     if (!key && record.entity()->Find(name) == nullptr) item.Remove(name);
@@ -166,23 +175,23 @@ Result<Records> OneEffect(const PatternContext& context, const std::string& sess
                           const std::string& row) {
   if (row.empty()) return NoEffect();  // a duplicate, which has none
   Item key = KeyOfRow(session, seq, row);
-  HF_TRY(Records found, context.ask(key.Has("n") ? "message" : "effect", key));
+  HF_TRY(Record found, One(context, key.Has("n") ? "message" : "effect", key));
   HF_TRY(Sight sight, Look(context, session));
-  return Records{ShowEffect(found[0], sight)};
+  return Records{ShowEffect(found, sight)};
 }
 
 Result<agent::Checkpoint> CheckpointAt(const PatternContext& context, const std::string& session,
                                        int64_t seq) {
-  HF_TRY(Records found, context.ask("checkpoint", Item{{"session_key", session}, {"seq", seq}}));
-  return agent::ReadCheckpoint(found[0].stored());
+  HF_TRY(Record found, One(context, "checkpoint", Item{{"session_key", session}, {"seq", seq}}));
+  return agent::ReadCheckpoint(found.stored());
 }
 
 // --- the patterns ---
 
 Result<Records> EventById(const PatternContext& context) {
-  HF_TRY(Records place, context.ask("event-place", context.parameters));
+  HF_TRY(Record place, One(context, "event-place", context.parameters));
   return context.ask("AUTO-A-02", Item{{"session_key", Given(context, "session_key")},
-                                       {"seq", RowReader(place[0].stored()).Number("seq")}});
+                                       {"seq", RowReader(place.stored()).Count("seq")}});
 }
 
 // Which partitions of an index are asked: the caller's, or all.
@@ -199,30 +208,131 @@ void SortBy(const Key& key, Records* records) {
                    [&](const Record& a, const Record& b) { return key(a) < key(b); });
 }
 
-Result<Records> PendingEffects(const PatternContext& context) {
-  Records pending;
-  for (int64_t shard : Shards(context)) {
-    Item in{{"shard", std::to_string(shard)}};
-    HF_TRY(Records undelivered, context.ask("undelivered", in));
-    for (const Record& entry : undelivered) {
-      std::string session = RowReader(entry.stored()).Text("sk");
-      Sight sight;
-      HF_TRY(sight.cursor, CursorOf(context, session));
-      HF_TRY(Records messages,
-             context.ask("messages-after", Item{{"session_key", session}, {"after", sight.cursor}}));
-      for (const Record& message : messages) pending.push_back(ShowEffect(message, sight));
-    }
-    HF_TRY(Records driven, context.ask("driven", in));
-    for (const Record& entry : driven) {
-      HF_TRY(Records effects,
-             context.ask("pending-effects", Item{{"session_key", RowReader(entry.stored()).Text("sk")}}));
-      for (const Record& effect : effects) pending.push_back(ShowEffect(effect, {}));
-    }
+// Where a page ended, as text: what is known of the place, a line each. The last one may hold anything.
+std::string WritePlace(std::initializer_list<std::string> parts) {
+  std::string text;
+  for (const std::string& part : parts) text.append(text.empty() ? "" : "\n").append(part);
+  return text;
+}
+Result<std::vector<std::string>> ReadPlace(std::string_view text, size_t parts) {
+  std::vector<std::string> read;
+  while (read.size() + 1 < parts) {
+    size_t end = text.find('\n');
+    if (end == std::string_view::npos) return Refuse("InvalidCursor", "the cursor is of another pattern");
+    read.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
   }
-  std::erase_if(pending,
-                [](const Record& record) { return RowReader(record.stored()).Text("status") != "pending"; });
-  SortBy([](const Record& record) { return RowReader(record.stored()).Text("created_at"); }, &pending);
-  return pending;
+  read.emplace_back(text);
+  return read;
+}
+int64_t NumberIn(const std::string& text) {
+  int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+constexpr int64_t kEntriesAtOnce = 100;
+
+// AUTO-A-04, as much of it as one request may read: shard by shard, the messages and then the effects of each
+// session that an index names.
+class Pending {
+ public:
+  explicit Pending(const PatternContext& context) : context_(context) {}
+
+  Result<Records> Read() {
+    HF_CHECK_OK(Begin());
+    std::vector<int64_t> shards = Shards(context_);
+    for (; shard_ < shards.size() && !stopped_; ++shard_) {
+      for (; phase_ < 2 && !stopped_; ++phase_) HF_CHECK_OK(ReadShard(shards[shard_]));
+      if (stopped_) break;
+      phase_ = 0;
+    }
+    std::erase_if(pending_, [](const Record& record) {
+      return RowReader(record.stored()).Text("status") != "pending";
+    });
+    SortBy([](const Record& record) { return RowReader(record.stored()).Text("created_at"); }, &pending_);
+    return std::move(pending_);
+  }
+
+ private:
+  Status Begin() {
+    if (context_.from.empty()) return Ok{};
+    HF_TRY(std::vector<std::string> place, ReadPlace(context_.from, 6));
+    shard_ = static_cast<size_t>(NumberIn(place[0]));
+    phase_ = static_cast<int>(NumberIn(place[1]));
+    after_ = NumberIn(place[2]);
+    entries_ = place[3];
+    rows_ = place[4];
+    session_ = place[5];
+    return Ok{};
+  }
+  void Stop(std::string session) {
+    *context_.rest = WritePlace({std::to_string(shard_), std::to_string(phase_), std::to_string(after_),
+                                 entries_, rows_, std::move(session)});
+    stopped_ = true;
+  }
+
+  Status ReadShard(int64_t shard) {
+    do {
+      if (context_.has_read_enough()) {
+        Stop(std::exchange(session_, {}));
+        return Ok{};
+      }
+      HF_TRY(Answer page,
+             context_.ask_page(phase_ == 0 ? "undelivered" : "driven", Item{{"shard", std::to_string(shard)}},
+                               {kEntriesAtOnce, entries_}));
+      for (const Record& entry : page.records) {
+        std::string session = RowReader(entry.stored()).Text("sk");
+        if (session < session_) continue;  // told by the page before
+        if (session != session_) rows_.clear();
+        HF_CHECK_OK(phase_ == 0 ? ReadMessages(session) : ReadEffects(session));
+        if (stopped_) return Ok{};
+      }
+      session_.clear();
+      rows_.clear();
+      entries_ = page.cursor;
+    } while (!entries_.empty());
+    return Ok{};
+  }
+
+  Status ReadMessages(const std::string& session) {
+    Sight sight;
+    HF_TRY(sight.cursor, CursorOf(context_, session));
+    if (rows_.empty()) after_ = sight.cursor;  // a cursor is of the parameters that it was given for
+    return ReadRows("messages-after", Item{{"session_key", session}, {"after", after_}}, session, sight);
+  }
+  Status ReadEffects(const std::string& session) {
+    return ReadRows("pending-effects", Item{{"session_key", session}}, session, {});
+  }
+
+  Status ReadRows(std::string_view pattern, const Item& parameters, const std::string& session,
+                  const Sight& sight) {
+    do {
+      if (context_.has_read_enough()) {
+        Stop(session);
+        return Ok{};
+      }
+      HF_TRY(Answer page, context_.ask_page(pattern, parameters, {kEntriesAtOnce, rows_}));
+      for (const Record& row : page.records) pending_.push_back(ShowEffect(row, sight));
+      rows_ = page.cursor;
+    } while (!rows_.empty());
+    return Ok{};
+  }
+
+  const PatternContext& context_;
+  Records pending_;
+  bool stopped_ = false;
+  // The place.
+  size_t shard_ = 0;
+  int phase_ = 0;        // 0: messages, 1: other effects
+  int64_t after_ = 0;    // of the messages
+  std::string entries_;  // cursor of the page of sessions
+  std::string rows_;     // cursor in the session
+  std::string session_;  // the first one that is not told as a whole; empty: that of the cursor
+};
+
+Result<Records> PendingEffects(const PatternContext& context) {
+  return Pending(context).Read();
 }
 
 Result<Records> EffectsOf(const PatternContext& context) {
@@ -292,34 +402,64 @@ Result<Records> EffectByDedupeKey(const PatternContext& context) {
   return NoEffect();
 }
 
+// The timer that an entry of the index stands for, unless it was replaced or its row is malformed.
+Status AddDue(const PatternContext& context, const Record& entry, Records* due) {
+  agent::DueEntry named;
+  if (!agent::ParseDueKey(RowReader(entry.stored()).Text("sk"), &named)) return Ok{};
+  auto gone = [](const Error& error) {
+    return model::RefusalName(error) == "NotFound" || IsOfTheItem(error);
+  };
+  auto found = context.ask("timer", Item{{"session_key", named.session}, {"timer_id", named.timer_id}});
+  if (!found) return gone(found.error()) ? Status(Ok{}) : Status(found.error());
+  Result<Head> head = HeadOf(context, named.session);
+  if (!head) return gone(head.error()) ? Status(Ok{}) : Status(head.error());
+  if (found->empty()) return Ok{};
+  agent::TimerRow timer = agent::ReadTimer((*found)[0].stored());
+  if (timer.ver == named.version && timer.alive(*head)) due->push_back(ShowTimer((*found)[0], *head));
+  return Ok{};
+}
+
+// AUTO-A-08, as much of it as one request may read: minute by minute, each through all shards.
 Result<Records> DueTimers(const PatternContext& context) {
-  int64_t bucket_now = agent::BucketOf(context.now_millis);
-  auto since = model::ParseInstant(Given(context, "since"));
-  int64_t first = std::min(bucket_now - 1, since ? agent::BucketOf(*since) : bucket_now);
-  constexpr int64_t kBucketsMax = 7 * 24 * 60;
-  if (first < bucket_now - kBucketsMax) return model::RefuseField("since", "should be at most a week ago");
+  int64_t until = context.now_millis + 1, bucket = 0;
+  size_t at = 0;
+  std::string cursor;
+  if (context.from.empty()) {
+    int64_t bucket_now = agent::BucketOf(context.now_millis);
+    auto since = model::ParseInstant(Given(context, "since"));
+    bucket = std::min(bucket_now - 1, since ? agent::BucketOf(*since) : bucket_now);
+    constexpr int64_t kBucketsMax = 7 * 24 * 60;
+    if (bucket < bucket_now - kBucketsMax) return model::RefuseField("since", "should be at most a week ago");
+  } else {
+    HF_TRY(std::vector<std::string> place, ReadPlace(context.from, 4));
+    until = NumberIn(place[0]);
+    bucket = NumberIn(place[1]);
+    at = static_cast<size_t>(NumberIn(place[2]));
+    cursor = place[3];
+  }
   Records due;
-  for (int64_t shard : Shards(context)) {
-    for (int64_t bucket = first; bucket <= bucket_now; ++bucket) {
-      HF_TRY(Records entries, context.ask("due", Item{{"shard", std::to_string(shard)},
-                                                      {"bucket", std::to_string(bucket)},
-                                                      {"until", context.now_millis + 1}}));
-      for (const Record& entry : entries) {
-        agent::DueEntry named;
-        if (!agent::ParseDueKey(RowReader(entry.stored()).Text("sk"), &named)) continue;
-        auto found = context.ask("timer", Item{{"session_key", named.session}, {"timer_id", named.timer_id}});
-        if (!found) {
-          if (model::RefusalName(found.error()) == "NotFound") continue;  // replaced and gone
-          return found.error();
+  auto sorted = [&] {
+    SortBy([](const Record& record) { return RowReader(record.stored()).Text("fire_at"); }, &due);
+    return std::move(due);
+  };
+  std::vector<int64_t> shards = Shards(context);
+  for (; bucket <= agent::BucketOf(until - 1); ++bucket, at = 0) {
+    for (; at < shards.size(); ++at) {
+      Item minute{
+          {"shard", std::to_string(shards[at])}, {"bucket", std::to_string(bucket)}, {"until", until}};
+      do {
+        if (context.has_read_enough()) {
+          *context.rest =
+              WritePlace({std::to_string(until), std::to_string(bucket), std::to_string(at), cursor});
+          return sorted();
         }
-        agent::TimerRow timer = agent::ReadTimer((*found)[0].stored());
-        HF_TRY(Head head, HeadOf(context, named.session));
-        if (timer.ver == named.version && timer.alive(head)) due.push_back(ShowTimer((*found)[0], head));
-      }
+        HF_TRY(Answer page, context.ask_page("due", minute, {kEntriesAtOnce, cursor}));
+        for (const Record& entry : page.records) HF_CHECK_OK(AddDue(context, entry, &due));
+        cursor = page.cursor;
+      } while (!cursor.empty());
     }
   }
-  SortBy([](const Record& record) { return RowReader(record.stored()).Text("fire_at"); }, &due);
-  return due;
+  return sorted();
 }
 
 Result<Records> TimersOf(const PatternContext& context) {
@@ -338,9 +478,9 @@ Result<Records> TimersOf(const PatternContext& context) {
 }
 
 Result<Records> OneTimer(const PatternContext& context) {
-  HF_TRY(Records found, context.ask("timer", context.parameters));
+  HF_TRY(Record found, One(context, "timer", context.parameters));
   HF_TRY(Head head, HeadOf(context, Given(context, "session_key")));
-  return Records{ShowTimer(found[0], head)};
+  return Records{ShowTimer(found, head)};
 }
 
 Result<Records> LatestCheckpoint(const PatternContext& context) {
@@ -348,9 +488,9 @@ Result<Records> LatestCheckpoint(const PatternContext& context) {
   HF_TRY(Head head, HeadOf(context, session));
   if (head.done == 0) return Refuse("NotFound", "the session has no checkpoint yet");
   Item place{{"session_key", session}, {"seq", head.done}};
-  HF_TRY(Records found, context.ask("checkpoint", place));
-  Item item = found[0].stored();
-  RowReader row(found[0].stored());
+  HF_TRY(Record found, One(context, "checkpoint", place));
+  Item item = found.stored();
+  RowReader row(found.stored());
   if (row.Number("chunks") > 0) {
     place.Set("token", row.Text("token"));
     HF_TRY(Records chunks, context.ask("chunks", place));
@@ -361,12 +501,12 @@ Result<Records> LatestCheckpoint(const PatternContext& context) {
     HF_TRY(Item state, json::ReadPlainItem(text));
     item.Set("state", AttributeValue::Map(state.ToMap()));
   }
-  return Records{Shown(found[0], std::move(item))};
+  return Records{Shown(found, std::move(item))};
 }
 
 Result<Records> SessionHead(const PatternContext& context) {
-  HF_TRY(Records found, context.ask("head", context.parameters));
-  return Records{ShowSession(found[0])};
+  HF_TRY(Record found, One(context, "head", context.parameters));
+  return Records{ShowSession(found)};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "apps/apps.h"
 #include "apps/each.h"
+#include "apps/item_text.h"
 #include "model/instant.h"
 #include "model/refusal.h"
 
@@ -25,8 +26,13 @@ class ReleaseDue {
 
   Result<CommandAnswer> Run() {
     HF_CHECK_OK(ReleaseIn(Item()));
-    HF_CHECK_OK(ForEach(&context_.application, "PM-A-13", Item(), [&](const Item& project) {
-      return ReleaseIn(Item{{"projectId", *project.Get("id")}});
+    HF_CHECK_OK(ForEach(&context_.application, "PM-A-13", Item(), [&](const Record& project) -> Status {
+      std::string id = TextOf(project.Fields(), "id");
+      if (id.empty()) {
+        answer_.warnings.push_back(PassedOver(project, "id should be a text"));
+        return Ok{};
+      }
+      return ReleaseIn(Item{{"projectId", id}});
     }));
     answer_.changed = released_ > 0;
     answer_.result = Item{{"released", released_}};
@@ -36,24 +42,37 @@ class ReleaseDue {
  private:
   // `project` may be empty: what belongs to none.
   Status ReleaseIn(const Item& project) {
-    return ForEach(&context_.application, "PM-A-19", project, [&](const Item& action) -> Status {
-      auto until = model::ParseInstant(action.Get("heldUntil")->AsText());
-      if (!until || *until > context_.now_millis) return Ok{};
-      Item input = project;
-      input.Set("actionKey",
-                AttributeValue::Map({{"createdAt", *action.Get("createdAt")}, {"id", *action.Get("id")}}));
-      auto done = context_.application.Run(Caller(), "action.release", input);
-      if (!done) {
-        // Somebody was there before, or paused the project.
-        std::string_view name = model::RefusalName(done.error());
-        bool settled = name == "AlreadyExecuted" || name == "IllegalTransition" || name == "RuleViolation" ||
-                       name == "NotFound" || name == "Conflict";
-        return settled ? Status(Ok{}) : Status(done.error());
-      }
-      ++released_;
-      for (Emitted& one : done->emitted) answer_.emitted.push_back(std::move(one));
+    return ForEach(&context_.application, "PM-A-19", project,
+                   [&](const Record& action) { return Release(project, action); });
+  }
+
+  Status Release(const Item& project, const Record& action) {
+    Item fields = action.Fields();
+    std::string id = TextOf(fields, "id"), created_at = TextOf(fields, "createdAt");
+    auto until = model::ParseInstant(TextOf(fields, "heldUntil"));
+    if (id.empty() || created_at.empty() || !until) {
+      answer_.warnings.push_back(
+          PassedOver(action, "id, createdAt and heldUntil should be texts, the last one an instant"));
       return Ok{};
-    });
+    }
+    if (*until > context_.now_millis) return Ok{};
+    Item input = project;
+    input.Set("actionKey", AttributeValue::Map({{"createdAt", created_at}, {"id", id}}));
+    auto done = context_.application.Run(Caller(), "action.release", input);
+    if (!done && IsOfTheItem(done.error())) {
+      answer_.warnings.push_back(PassedOver(action, done.error().message()));
+      return Ok{};
+    }
+    if (!done) {
+      // Somebody was there before, or paused the project.
+      std::string_view name = model::RefusalName(done.error());
+      bool settled = name == "AlreadyExecuted" || name == "IllegalTransition" || name == "RuleViolation" ||
+                     name == "NotFound" || name == "Conflict";
+      return settled ? Status(Ok{}) : Status(done.error());
+    }
+    ++released_;
+    for (Emitted& one : done->emitted) answer_.emitted.push_back(std::move(one));
+    return Ok{};
   }
 
   const CommandContext& context_;

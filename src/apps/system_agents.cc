@@ -1,12 +1,15 @@
 #include "apps/system_agents.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
 #include <set>
 
 #include "agent/row_writer.h"
 #include "apps/each.h"
+#include "apps/item_text.h"
 #include "base/mutex.h"
+#include "base/thread.h"
 #include "model/instant.h"
 #include "model/model.h"
 #include "model/refusal.h"
@@ -22,7 +25,8 @@ using std::chrono::steady_clock;
 constexpr std::string_view kHolds = "pm:holds:";
 constexpr std::string_view kChoices = "trip:choices:";
 constexpr std::string_view kTimer = "next";
-constexpr int64_t kRetryMillis = 5'000;  // after what may pass
+constexpr int64_t kRetryMillis = 5'000;              // after what may pass
+constexpr int64_t kLookMillis = 365LL * 86'400'000;  // a plan that is further away is looked at again
 constexpr size_t kAppendedMax = 100'000;
 
 Item MapIn(const Item& item, std::string_view name) {
@@ -126,12 +130,14 @@ void SystemAgents::Run() {
   steady_clock::time_point next_sweep = steady_clock::now();
   while (!inbox_->stopped()) {
     if (next_sweep <= steady_clock::now()) {
-      Sweep();
+      base::RunContained(*log_, "sweep of the applications", [&] { Sweep(); });
       next_sweep = steady_clock::now() + std::chrono::milliseconds(options_.sweep_millis);
     }
     std::optional<agent::Work> work = inbox_->Take(next_sweep);
     if (!work) continue;
-    if (auto runtime = Attached()) DoWork(*runtime, *work);
+    base::RunContained(*log_, "work of the applications", [&] {
+      if (auto runtime = Attached()) DoWork(*runtime, *work);
+    });
   }
 }
 
@@ -153,18 +159,22 @@ void SystemAgents::PlanRelease(const Item& action) {
   RowReader row(action);
   std::string project = row.Text("projectId");
   std::string id = row.Text("id");
+  std::optional<int64_t> due = model::ParseInstant(row.Text("heldUntil"));
+  // A stored action that nothing could release. The command that looks for what is overdue warns of it.
+  if (id.empty() || row.Text("createdAt").empty() || !due) return;
   AttributeMap key{{"createdAt", row.Text("createdAt")}, {"id", id}};
   Item input{{"actionKey", AttributeValue::Map(std::move(key))}};
   if (!project.empty()) input.Set("projectId", project);
-  int64_t due = model::ParseInstant(row.Text("heldUntil")).value_or(0);
   Append(std::string(kHolds) + (project.empty() ? "GLOBAL" : project), "held:" + id,
-         Item{{"id", id}, {"due", due}, {"input", AsValue(input)}});
+         Item{{"id", id}, {"due", *due}, {"input", AsValue(input)}});
 }
 
 void SystemAgents::PlanCancel(const Item& booking) {
   RowReader row(booking);
   std::string id = row.Text("bookingId");
-  int64_t since = model::ParseInstant(row.Text("updatedAt")).value_or(0);
+  std::optional<int64_t> updated = model::ParseInstant(row.Text("updatedAt"));
+  if (id.empty() || row.Text("employeeId").empty() || !updated) return;
+  int64_t since = *updated;
   Item input{{"employeeId", row.Text("employeeId")}, {"bookingId", id}};
   Append(std::string(kChoices) + id, "waiting:" + id,
          Item{{"id", id}, {"due", since + options_.choice_millis}, {"input", AsValue(input)}});
@@ -196,13 +206,15 @@ void SystemAgents::Sweep() {
 }
 
 Status SystemAgents::SweepHolds() {
-  auto plan = [&](const Item& action) -> Status {
-    PlanRelease(action);
+  auto plan = [&](const Record& action) -> Status {
+    PlanRelease(action.Fields());
     return Ok{};
   };
   HF_CHECK_OK(ForEach(pm_, "PM-A-19", Item(), plan));
-  return ForEach(pm_, "PM-A-13", Item(), [&](const Item& project) {
-    return ForEach(pm_, "PM-A-19", Item{{"projectId", RowReader(project).Text("id")}}, plan);
+  return ForEach(pm_, "PM-A-13", Item(), [&](const Record& project) -> Status {
+    std::string id = TextOf(project.Fields(), "id");
+    if (id.empty()) return Ok{};
+    return ForEach(pm_, "PM-A-19", Item{{"projectId", id}}, plan);
   });
 }
 
@@ -211,14 +223,16 @@ Status SystemAgents::SweepChoices() {
   if (options_.choice_millis == 0) return Ok{};
   HF_CHECK_OK(Attached());  // those who are not connected have timers too
   std::set<std::string> employees;
-  HF_CHECK_OK(ForEach(trip_, "TRIP-A-10", Item(), [&](const Item& connection) -> Status {
-    employees.insert(RowReader(connection).Text("employeeId"));
+  HF_CHECK_OK(ForEach(trip_, "TRIP-A-10", Item(), [&](const Record& connection) -> Status {
+    std::string employee = TextOf(connection.Fields(), "employeeId");
+    if (!employee.empty()) employees.insert(std::move(employee));
     return Ok{};
   }));
   for (const std::string& employee : employees) {
     HF_CHECK_OK(
-        ForEach(trip_, "TRIP-A-12", Item{{"employeeId", employee}}, [&](const Item& booking) -> Status {
-          if (RowReader(booking).Text("status") == "options_presented") PlanCancel(booking);
+        ForEach(trip_, "TRIP-A-12", Item{{"employeeId", employee}}, [&](const Record& record) -> Status {
+          Item booking = record.Fields();
+          if (TextOf(booking, "status") == "options_presented") PlanCancel(booking);
           return Ok{};
         }));
   }
@@ -253,6 +267,8 @@ void SystemAgents::DoWork(Runtime* runtime, const agent::Work& work) {
     next = std::min(next.value_or(*due), *due);
     ++at;
   }
+  // A plan may name any time; a timer cannot be set for every one. It is looked at again then.
+  if (next) next = std::clamp(*next, now, now + kLookMillis);
   agent::CommitRequest commit{.session = work.session, .epoch = work.epoch, .upto = work.events.back().seq};
   commit.token = "system." + std::to_string(work.epoch) + "." + std::to_string(commit.upto);
   commit.state = Item{{"plans", AttributeValue::Map(std::move(plans))}};
@@ -285,6 +301,11 @@ std::optional<int64_t> SystemAgents::Do(const std::string& session, const Item& 
     auto held = details.find("heldUntil");
     if (held == details.end()) return std::nullopt;
     return std::max(model::ParseInstant(held->second.AsText()).value_or(0), now + 1);
+  }
+  if (IsOfTheItem(done.error())) {
+    HF_LOG(*log_, kWarning, "a planned command is dropped: it can never be carried out", {"session", session},
+           {"error", done.error().ToString()});
+    return std::nullopt;
   }
   HF_LOG(*log_, kWarning, "tried again soon", {"session", session}, {"error", done.error().ToString()});
   return now + kRetryMillis;

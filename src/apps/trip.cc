@@ -1,11 +1,11 @@
 // Trip Cortex.
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 
 #include "apps/apps.h"
 #include "apps/item_text.h"
+#include "base/mutex.h"
 #include "model/instant.h"
 #include "model/refusal.h"
 
@@ -95,7 +95,8 @@ Result<CommandAnswer> Present(const PostToConnection& post, const CommandContext
   Item key{{"employeeId", TextOf(context.input, "employeeId")},
            {"bookingId", TextOf(context.input, "bookingId")}};
   // Waiting is written first: whoever answers at once is awaited already.
-  HF_TRY(CommandAnswer answer, context.application.Run(Caller(), "booking.await", context.input));
+  HF_TRY(CommandAnswer answer,
+         context.application.Run(Caller(), "booking.await", context.input, context.Step("await")));
   HF_TRY(Record booking, context.application.Get(Caller(), "Booking", key));
   Item fields = booking.Fields();
   std::string connection = TextOf(fields, "connectionId");
@@ -117,22 +118,24 @@ Result<CommandAnswer> Heartbeat(const PostToConnection& post, const CommandConte
   if (!post) return Refuse("NotConfigured", "only a server has connections to ask");
   int64_t scanned = 0;
   int64_t removed = 0;
+  CommandAnswer answer;
   PageRequest page;
   page.limit = 1000;
   do {
-    HF_TRY(Answer answer, context.application.Ask(Caller(), "TRIP-A-10", {}, page));
-    for (const Record& record : answer.records) {
+    HF_TRY(Answer found, context.application.Ask(Caller(), "TRIP-A-10", {}, page));
+    for (const Record& record : found.records) {
       Item fields = record.Fields();
       std::string id = TextOf(fields, "connectionId");
       ++scanned;
-      if (post(id, {"heartbeat", id, {}})) continue;
+      if (!id.empty() && post(id, {"heartbeat", id, {}})) continue;
       Item input{{"connectionId", id}, {"connectedAt", TextOf(fields, "connectedAt")}};
-      HF_TRY(CommandAnswer gone, context.application.Run(Caller(), "ws.gone", input));
-      removed += gone.changed ? 1 : 0;
+      auto gone = context.application.Run(Caller(), "ws.gone", input);
+      if (!gone && !IsOfTheItem(gone.error())) return gone.error();
+      if (!gone) answer.warnings.push_back(PassedOver(record, gone.error().message()));
+      removed += gone && gone->changed ? 1 : 0;
     }
-    page.cursor = answer.cursor;
+    page.cursor = found.cursor;
   } while (!page.cursor.empty());
-  CommandAnswer answer;
   answer.changed = removed > 0;
   answer.result = Item{{"scanned", scanned}, {"alive", scanned - removed}, {"removed", removed}};
   return answer;
@@ -152,6 +155,7 @@ Result<int64_t> DeleteChunks(Application* application, const std::string& policy
       Item fields = record.Fields();
       auto generation = fields.Get("generation");
       if (only && (!generation || generation->AsInt64() != only)) continue;
+      if (TextOf(fields, "id").empty()) continue;  // no chunk of ours
       Item key{{"policy_id", policy_id}, {"id", TextOf(fields, "id")}};
       Status gone = application->Delete(Caller(), "PolicyChunk", key);
       if (!gone && model::RefusalName(gone.error()) != "NotFound") return gone.error();
@@ -173,20 +177,31 @@ Result<CommandAnswer> Cleanup(const CommandContext& context) {
     for (Record& record : answer.records) due.push_back(std::move(record));
     page.cursor = answer.cursor;
   } while (!page.cursor.empty());
+  CommandAnswer answer;
   for (const Record& record : due) {
     Item fields = record.Fields();
+    std::string policy = TextOf(fields, "policy_id"), cleanup = TextOf(fields, "cleanupId");
     auto at = model::ParseInstant(TextOf(fields, "due_at"));
-    if (at && *at > context.now_millis) continue;
+    // Absent: all generations. Anything else that is no number must not come to mean that.
     auto only = fields.Get("generation");
-    HF_TRY(int64_t gone, DeleteChunks(&context.application, TextOf(fields, "policy_id"),
-                                      only ? only->AsInt64() : std::nullopt));
-    deleted += gone;
-    Status done = context.application.Delete(
-        Caller(), "PolicyCleanup",
-        Item{{"policy_id", TextOf(fields, "policy_id")}, {"cleanupId", TextOf(fields, "cleanupId")}});
+    bool sound = !policy.empty() && !cleanup.empty() && at && (!only || only->AsInt64());
+    if (!sound) {
+      answer.warnings.push_back(PassedOver(
+          record, "policy_id, cleanupId and due_at should be texts, and generation a number or absent"));
+      continue;
+    }
+    if (*at > context.now_millis) continue;
+    auto gone = DeleteChunks(&context.application, policy, only ? only->AsInt64() : std::optional<int64_t>());
+    if (!gone && IsOfTheItem(gone.error())) {
+      answer.warnings.push_back(PassedOver(record, gone.error().message()));
+      continue;
+    }
+    if (!gone) return gone.error();
+    deleted += *gone;
+    Status done = context.application.Delete(Caller(), "PolicyCleanup",
+                                             Item{{"policy_id", policy}, {"cleanupId", cleanup}});
     if (!done && model::RefusalName(done.error()) != "NotFound") return done.error();
   }
-  CommandAnswer answer;
   answer.changed = deleted > 0;
   answer.result = Item{{"deleted", deleted}};
   return answer;
@@ -204,6 +219,29 @@ Error BadChunk(const Error& error, size_t first) {
                 std::move(details));
 }
 
+// Lets one ingestion of a policy run at a time in this process; the others wait. Where several programs share
+// the store, the condition of `policy.activate` refuses all but one of them.
+class OnePerPolicy {
+ public:
+  explicit OnePerPolicy(std::string policy) : policy_(std::move(policy)) {
+    base::MutexLock lock(&mu);
+    while (!running.insert(policy_).second) changed.Wait(&mu);
+  }
+  ~OnePerPolicy() {
+    base::MutexLock lock(&mu);
+    running.erase(policy_);
+    changed.NotifyAll();
+  }
+  OnePerPolicy(const OnePerPolicy&) = delete;
+  OnePerPolicy& operator=(const OnePerPolicy&) = delete;
+
+ private:
+  static inline base::Mutex mu;
+  static inline base::CondVar changed;
+  static inline std::set<std::string> running HF_GUARDED_BY(mu);
+  const std::string policy_;
+};
+
 // TRIP-C-22: the chunks are written as the next generation, which no search names yet; then one conditional
 // write makes it the one that is searched.
 class Ingestion {
@@ -213,7 +251,7 @@ class Ingestion {
 
   Result<CommandAnswer> Run() {
     // Two ingestions of one policy would write into one generation.
-    std::lock_guard lock(*MutexOf(id_));
+    OnePerPolicy turn(id_);
     HF_TRY(Record policy, application_.Get(Caller(), "Policy", Item{{"id", id_}}));
     Item fields = policy.Fields();
     // A number that no other set of chunks ever had.
@@ -238,15 +276,6 @@ class Ingestion {
   }
 
  private:
-  static std::shared_ptr<std::mutex> MutexOf(const std::string& policy) {
-    static std::mutex mu;
-    static std::map<std::string, std::weak_ptr<std::mutex>> mutexes;
-    std::lock_guard lock(mu);
-    auto held = mutexes[policy].lock();
-    if (held == nullptr) mutexes[policy] = held = std::make_shared<std::mutex>();
-    return held;
-  }
-
   Status WriteChunks() {
     constexpr size_t kAtOnce = 25;
     std::vector<AttributeValue> chunks = ListOf(context_.input, "chunks");
