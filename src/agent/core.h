@@ -133,6 +133,7 @@ class Core final : public Runtime {
   void ListTimers(const std::string& session, const std::string& status,
                   Done<std::vector<TimerView>> done) override;
   void GetCheckpoint(const std::string& session, int64_t seq, Done<CheckpointView> done) override;
+  bool IsLoaded() const override { return loaded_.load(); }
   std::string Metrics() const override;
 
  private:
@@ -427,6 +428,7 @@ class Core final : public Runtime {
   base::Random random_;
   const std::string node_;  // names this start
   mutable Counters counters_;
+  std::atomic<bool> loaded_{false};
   std::atomic<size_t> shown_sessions_{0}, shown_devices_{0}, shown_workers_{0}, shown_timers_{0};
   std::atomic<uint64_t> next_connection_{0};
   std::unique_ptr<WebhookCaller> caller_;

@@ -242,6 +242,9 @@ class Runtime {
   // 0: the newest.
   virtual void GetCheckpoint(const std::string& session, int64_t seq, Done<CheckpointView> done) = 0;
 
+  // Whether the timers that were set before the start are known: until then they come late. Everything else
+  // is served.
+  virtual bool IsLoaded() const = 0;
   // Counters and histograms in Prometheus' text form.
   virtual std::string Metrics() const = 0;
 

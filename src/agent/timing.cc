@@ -384,6 +384,7 @@ Task<Status> Core::LoadFirst() {
     Status loaded = all ? co_await LoadAll() : Status(Ok{});
     if (loaded) all = false;
     if (loaded) loaded = co_await LoadDue(low, to);
+    if (loaded) loaded_ = true;
     if (loaded || stopping_) co_return loaded;
     co_await Sleep(1'000);
   }

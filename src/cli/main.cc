@@ -149,6 +149,10 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
       ->add_option("--slow-request-ms", config->protocol.slow_request_millis,
                    "Log requests from this on; -1: none")
       ->capture_default_str();
+  // Nobody else is helped by it: not in --help.
+  serve->add_option("--test-file-bytes", config->file_bytes)
+      ->group("")
+      ->check(CLI::Range(size_t{131'072}, size_t{1} << 30));
   serve->add_option("--log-level", config->log_level, "debug, info, warning, error or none")
       ->check(CLI::IsMember({"debug", "info", "warning", "error", "none"}))
       ->capture_default_str();

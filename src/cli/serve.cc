@@ -138,6 +138,8 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
   options.write_buffer_bytes = config.memory.write_buffer_bytes;
   options.clock = clock;
   options.log = &log;
+  options.load_behind = true;  // /ready says what is missing
+  options.write_buffer_bytes = options.table_bytes = config.file_bytes;
   for (const ModelPtr& model : models) HF_CHECK_OK(model::AddGuards(model, &log, &options.guards));
   HF_TRY(data.engine, engine::Engine::Open(options));
   if (config.compact_at_start) HF_CHECK_OK(data.engine->kv().Compact());
@@ -422,6 +424,13 @@ class Server {
   Status AnswerDynamoDb() {
     if (engine() == nullptr) config_.protocol.fronts = data_.store->name();
     config_.protocol.permissions = permissions_.get();
+    config_.protocol.loading = [this] {
+      std::vector<std::string> loading = runtime_->Loading();
+      if (engine() != nullptr) {
+        for (std::string& name : engine()->Loading()) loading.push_back(std::move(name));
+      }
+      return loading;
+    };
     config_.protocol.more_metrics = [this] {
       return memory_->Metrics() + permissions_->Metrics() +
              (config_.agents.on ? runtime_->Metrics() : std::string()) + alarms_->MetricsText() +

@@ -76,7 +76,9 @@ void AgentRuntime::Resume() {
   request.table_name = options_.table;
   auto table = store_->Run(request);
   if (!table && table.error().code() == ErrorCode::kResourceNotFound) return;
-  Status started = table ? Get().transform([](agent::Runtime*) { return Ok{}; }) : Status(table.error());
+  Status started = table
+                       ? Get().transform([this](agent::Runtime* runtime) { return resumed_ = runtime, Ok{}; })
+                       : Status(table.error());
   if (!started)
     HF_LOG(*log_, kWarning, "the agent runtime does not run yet", {"why", started.error().message()});
 }
@@ -95,7 +97,14 @@ std::string AgentRuntime::Metrics() {
   return runtime_ == nullptr ? "" : runtime_->Metrics();
 }
 
+std::vector<std::string> AgentRuntime::Loading() const {
+  const agent::Runtime* resumed = resumed_.load();
+  if (resumed == nullptr || resumed->IsLoaded()) return {};
+  return {"timers of agents' sessions"};
+}
+
 void AgentRuntime::Stop() {
+  resumed_ = nullptr;
   base::MutexLock lock(&mu_);
   runtime_.reset();
 }

@@ -4,6 +4,7 @@
 // request for it, so that who never asks for agents has no table of theirs.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,8 @@ class AgentRuntime {
   Result<agent::Runtime*> Get();
   // Empty while there is none.
   std::string Metrics();
+  // Of what Resume() started: what it has not read yet, in words. Never waits.
+  std::vector<std::string> Loading() const;
   // Drops what is unfinished. Requires: nobody uses it any more.
   void Stop();
 
@@ -58,6 +61,7 @@ class AgentRuntime {
   const agent::RuntimeOptions options_;
   const std::optional<int64_t> echo_millis_;
 
+  std::atomic<agent::Runtime*> resumed_{nullptr};
   base::Mutex mu_;
   std::unique_ptr<agent::Runtime> runtime_ HF_GUARDED_BY(mu_);
 };

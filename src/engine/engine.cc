@@ -195,11 +195,13 @@ Result<std::unique_ptr<Engine>> Engine::Open(const EngineOptions& options) {
     HF_CHECK_OK(engine->sealer_->Start());
   }
   engine->ResumeUnfinished();
+  if (!options.load_behind) HF_CHECK_OK(engine->vector_keeper_->WaitLoaded());
   return engine;
 }
 
 Engine::~Engine() {
   // Threads first, for they use one another's owners.
+  if (housekeeper_ != nullptr) housekeeper_->Stop();
   if (restorer_ != nullptr) restorer_->Stop();
   if (backups_ != nullptr) backups_->thread().Stop();
   sealer_.reset();
@@ -212,7 +214,7 @@ Engine::~Engine() {
   if (committer_ != nullptr) {
     base::MutexLock ddl(&ddl_mu_);
     std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
-    SaveTallies(/*clean=*/true, batch.get());
+    SaveTallies(/*clean=*/figures_are_exact_, batch.get());
     if (Status saved = kv_->Write(batch.get(), storage::Wait::kMayBlock); !saved) {
       HF_LOG(*log_, kWarning, "figures not saved", {"error", saved.error().ToString()});
     }
@@ -267,7 +269,7 @@ Status Engine::Load() {
   HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
   figures_are_exact_ = clean;
   vector_keeper_ = std::make_unique<VectorKeeper>(this);
-  return vector_keeper_->Load();
+  return vector_keeper_->Prepare();
 }
 
 std::vector<ObjectId> Engine::TablesWithLogs() const {
@@ -374,15 +376,20 @@ void Engine::ResumeUnfinished() {
   }
   if (!figures_are_exact_ && kv_->stats().disk_bytes <= kRecountBytesMax) {
     housekeeper_->After(0, [this] {
+      auto stopping = [this] { return housekeeper_->stopping(); };
+      bool exact = true;
       for (const TablePtr& table : catalog_.All()) {
         SchemaPtr schema = table->schema();
-        Status counted = Recount(kv_.get(), table.get(), schema->id);
+        Status counted = Recount(kv_.get(), table.get(), schema->id, stopping);
         for (const IndexSchema& index : schema->indexes) {
           if (counted && index.status == IndexStatus::kActive)
-            counted = Recount(kv_.get(), table.get(), index.id);
+            counted = Recount(kv_.get(), table.get(), index.id, stopping);
         }
+        if (stopping()) return;  // the next start counts again
+        exact = exact && counted;
         if (!counted) HF_LOG(*log_, kWarning, "recount failed", {"error", counted.error().ToString()});
       }
+      figures_are_exact_ = exact;
     });
   }
 }
@@ -654,6 +661,9 @@ void Engine::WaitForBackfills() {
 }
 void Engine::WaitForVectors() {
   vector_keeper_->WaitIdle();
+}
+std::vector<std::string> Engine::Loading() const {
+  return vector_keeper_->Loading();
 }
 double Engine::BackfillProgress(ObjectId id) const {
   return backfiller_->Progress(id);

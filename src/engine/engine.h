@@ -67,6 +67,8 @@ struct EngineOptions {
   uint64_t vector_snapshot_changes = 0;
   // Sweeps and other housekeeping happen only when RunHousekeeping() is called.
   bool manual_housekeeping = false;
+  // Open returns before what takes the longer the larger the store is has been brought back: see Loading().
+  bool load_behind = false;
   // Of tables that exist, and of those that are made later.
   ItemGuards guards;
 };
@@ -138,6 +140,9 @@ class Engine {
   void WaitForBackfills();
   // Returns when every vector written so far is where searches find it fastest.
   void WaitForVectors();
+  // What is still being brought back since the start, in words: "vector index byText of table Notes".
+  // Searches of it are refused until then; everything else is served.
+  std::vector<std::string> Loading() const;
   // Share of the items that the backfill of index (or TTL table) `id` has passed, 0 to 1; 1 when none is
   // under way.
   double BackfillProgress(ObjectId id) const;
@@ -205,7 +210,7 @@ class Engine {
   base::Mutex ddl_mu_;  // one change of the catalog at a time; before every gate
   ObjectId next_id_ HF_GUARDED_BY(ddl_mu_) = 1;
   uint64_t number_ceiling_ HF_GUARDED_BY(ddl_mu_) = 0;
-  bool figures_are_exact_ = true;  // set by Load
+  bool figures_are_exact_ = true;  // set by Load, and by a recount, on the housekeeper's thread
 
   std::unique_ptr<Backfiller> backfiller_;
   std::unique_ptr<Housekeeper> housekeeper_;

@@ -51,7 +51,7 @@ class Verifier {
               " entries where its table makes " + std::to_string(expected_entries[i]));
       }
       LiveVectorsPtr live = table.LiveIndex(index.id);
-      size_t vectors = live == nullptr ? entries : live->index().stats().vectors;
+      size_t vectors = live == nullptr || !live->ready() ? entries : live->index().stats().vectors;
       if (vectors != entries) {
         Fault("index " + index.name + " of " + schema.name + " has " + std::to_string(vectors) +
               " vectors in memory for " + std::to_string(entries) + " entries");
@@ -90,7 +90,7 @@ class Verifier {
   void CheckVector(const Table& table, const IndexSchema& index, ByteView item_key,
                    const StoredItem& stored) {
     LiveVectorsPtr live = table.LiveIndex(index.id);
-    if (live == nullptr || index.status != IndexStatus::kActive) return;
+    if (live == nullptr || !live->ready() || index.status != IndexStatus::kActive) return;
     if (!live->Matches(index, item_key, stored)) {
       Fault("index " + index.name + " of " + table.schema()->name + ": a vector in memory is not its item's");
     }

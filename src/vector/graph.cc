@@ -101,7 +101,8 @@ void Graph::Insert(Slot slot, SearchScratch* scratch) {
   }
 }
 
-void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead, int threads) {
+bool Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead, int threads,
+                   const std::atomic<bool>& stop) {
   auto relink = [&](Slot slot, uint32_t level, Visited* met) {
     Links* list = slots_->links(slot, level);
     std::vector<Slot> kept, gone;
@@ -128,11 +129,12 @@ void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot
   };
   std::vector<Visited> met(static_cast<size_t>(std::max(threads, 1)));
   ForEach(nodes.size(), threads, [&](int thread, size_t i) {
-    if (is_dead(nodes[i])) return;
+    if (is_dead(nodes[i]) || stop.load(std::memory_order_relaxed)) return;
     for (uint32_t level = 0; level <= slots_->row(nodes[i]).level; ++level) {
       relink(nodes[i], level, &met[static_cast<size_t>(thread)]);
     }
   });
+  if (stop) return false;
   Slot entry = kNoSlot;
   for (Slot slot : nodes) {
     if (is_dead(slot)) continue;
@@ -143,6 +145,7 @@ void Graph::Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot
   } else {
     SetEntry(entry);
   }
+  return true;
 }
 
 }  // namespace holdfast::vector

@@ -4,7 +4,7 @@
 //
 //   graph.Insert(slot);                                            // from several threads at a time
 //   graph.Search(query, {.ef = 100}, accept, &scratch, &found);   // at any time
-//   graph.Remove(nodes, is_dead, threads);                         // while nobody inserts
+//   graph.Remove(nodes, is_dead, threads, stop);                      // while nobody inserts
 //
 // Invariants:
 //  1. A slot's own links are written, on all its levels, before any link to it is.
@@ -69,8 +69,9 @@ class Graph {
   // Adds a slot, whose level is set. Thread-safe.
   void Insert(Slot slot, SearchScratch* scratch) HF_NO_THREAD_SAFETY_ANALYSIS;
   // Takes out slots for which `is_dead` holds: neighbours are linked past them. No insertion may be under
-  // way.
-  void Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead, int threads);
+  // way. Gives up when `stop` says so, and returns false: then all slots are still in the graph.
+  bool Remove(const std::vector<Slot>& nodes, const std::function<bool(Slot)>& is_dead, int threads,
+              const std::atomic<bool>& stop);
 
   struct Limits {
     size_t ef;                     // candidates to keep

@@ -390,7 +390,7 @@ bool Index::Tend(uint64_t published, int threads) {
     rounds = work_.size();
   }
   bool more = false;
-  for (; rounds > 0 && !more; --rounds) {
+  for (; rounds > 0 && !more && !stop_tending_; --rounds) {
     Partition* partition = nullptr;
     {
       base::WriterLock lock(&mu_);
@@ -469,6 +469,7 @@ void Index::Grow(Partition* partition, uint64_t published, int threads) {
   // The first ones alone: many hands in an empty graph would not find each other.
   size_t alone = partition->nodes.empty() ? std::min<size_t>(moving.size(), 64) : 0;
   auto insert = [&](int thread, size_t i) {
+    if (stop_tending_.load(std::memory_order_relaxed)) return;
     partition->graph->Insert(moving[i], &scratches[static_cast<size_t>(thread)]);
     slots_.row(moving[i]).linked.store(1, std::memory_order_release);
   };
@@ -477,6 +478,7 @@ void Index::Grow(Partition* partition, uint64_t published, int threads) {
   // In the graph before it leaves the tail: a search that copied the tail earlier meets it twice, never not
   // at all.
   base::WriterLock lock(&mu_);
+  std::erase_if(moving, [&](Slot slot) { return slots_.row(slot).linked.load() == 0; });
   std::erase_if(partition->tail, [&](Slot slot) { return slots_.row(slot).linked.load() != 0; });
   partition->nodes.insert(partition->nodes.end(), moving.begin(), moving.end());
   backlog_.fetch_sub(moving.size(), std::memory_order_relaxed);
@@ -500,7 +502,7 @@ void Index::Sweep(Partition* partition, uint64_t published, int threads) {
   if (unlinked.empty() && linked.empty()) return;
   forgotten_.store(published, std::memory_order_release);
   auto is_dead = [&](Slot slot) { return linked.contains(slot); };
-  if (!linked.empty()) partition->graph->Remove(nodes, is_dead, threads);
+  if (!linked.empty() && !partition->graph->Remove(nodes, is_dead, threads, stop_tending_)) return;
   auto is_swept = [&](Slot slot) { return linked.contains(slot) || unlinked.contains(slot); };
   base::WriterLock lock(&mu_);
   size_t tail_before = partition->tail.size();

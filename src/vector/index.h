@@ -111,6 +111,9 @@ class Index {
   // Moves vectors of commits up to `published` from tails into graphs, and forgets what ended by then. Does a
   // bounded amount of work; returns whether there is more.
   bool Tend(uint64_t published, int threads);
+  // Has Tend return soon, whatever it is at, and do nothing any more: its owner is about to end. The index
+  // stays sound. From any thread.
+  void StopTending() { stop_tending_.store(true, std::memory_order_relaxed); }
 
   // Vectors that a commit up to this one ended may have been forgotten. A search that does not see all of
   // these commits, when this is asked after it, may have missed some.
@@ -204,6 +207,7 @@ class Index {
   mutable Slots slots_;  // Allocate and Free under mu_
   std::atomic<size_t> ef_{0};
   std::atomic<bool> exact_{false};
+  std::atomic<bool> stop_tending_{false};
   std::atomic<size_t> backlog_{0};
   std::atomic<uint64_t> forgotten_{0};
 

@@ -143,21 +143,19 @@ HttpHandler::Handled DynamoDbProtocol::HandleGet(Exchange* exchange) {
     response.content_type = kJson;
     response.body = "{\"status\":\"ok\"}";
   } else if (request.path == "/ready") {
-    Status writable = engine_ == nullptr ? Status(Ok{}) : engine_->committer().CheckWritable();
-    bool ready = ready_.load() && writable;
-    response.status = ready ? 200 : 503;
-    response.content_type = kJson;
-    response.body = ready ? "{\"status\":\"ready\"}" : "{\"status\":\"not ready\",\"reason\":";
-    if (!ready) {
-      json::AppendString(writable ? "shutting down" : writable.error().message(), &response.body);
-      response.body += "}";
-    }
+    AnswerReady(&response);
   } else if (request.path == "/metrics") {
     // Reads the catalog and the storage's properties: not for an I/O thread.
     bool submitted = pool_->Submit([this, exchange] {
       exchange->response().content_type = "text/plain; version=0.0.4";
       bool rendered = base::RunContained(*log_, "metrics", [&] {
         exchange->response().body = metrics_.Render(engine_);
+        if (options_.loading) {
+          exchange->response().body +=
+              "# HELP holdfast_loading What is still being read since the start.\n# TYPE holdfast_loading "
+              "gauge\nholdfast_loading " +
+              std::to_string(options_.loading().size()) + "\n";
+        }
         if (options_.more_metrics) exchange->response().body += options_.more_metrics();
       });
       if (!rendered) exchange->response().status = 500;
@@ -171,6 +169,32 @@ HttpHandler::Handled DynamoDbProtocol::HandleGet(Exchange* exchange) {
     Seal(exchange);
   }
   return Handled::kDone;
+}
+
+void DynamoDbProtocol::AnswerReady(HttpResponse* response) const {
+  Status writable = engine_ == nullptr ? Status(Ok{}) : engine_->committer().CheckWritable();
+  std::vector<std::string> loading = options_.loading ? options_.loading() : std::vector<std::string>();
+  std::string reason;
+  if (!loading.empty()) reason = "loading what was stored";
+  if (!writable) reason = writable.error().message();
+  if (!ready_.load()) reason = "shutting down";
+  response->status = reason.empty() ? 200 : 503;
+  response->content_type = kJson;
+  if (reason.empty()) {
+    response->body = "{\"status\":\"ready\"}";
+    return;
+  }
+  response->body = "{\"status\":\"not ready\",\"reason\":";
+  json::AppendString(reason, &response->body);
+  if (!loading.empty()) {
+    response->body += ",\"loading\":[";
+    for (size_t i = 0; i < loading.size(); ++i) {
+      if (i > 0) response->body += ",";
+      json::AppendString(loading[i], &response->body);
+    }
+    response->body += "]";
+  }
+  response->body += "}";
 }
 
 HttpHandler::Handled DynamoDbProtocol::HandlePost(Exchange* exchange) {

@@ -44,6 +44,9 @@ struct ProtocolOptions {
   size_t body_bytes_max = 16 << 20;
   // The name of a store elsewhere, when this server has none of its own: operations are refused.
   std::string fronts;
+  // What is still being brought back since the start, in words; never waits. Until it is empty /ready answers
+  // 503. Empty function: nothing.
+  std::function<std::vector<std::string>()> loading;
   // What /metrics shows besides the server's own, in Prometheus' text form. Empty: nothing.
   std::function<std::string()> more_metrics;
 };
@@ -68,6 +71,7 @@ class DynamoDbProtocol final : public HttpHandler {
   static const std::vector<Operation>& Operations();
 
   Handled HandleGet(Exchange* exchange);
+  void AnswerReady(HttpResponse* response) const;
   Handled HandlePost(Exchange* exchange);
   Handled HandleBody(Exchange* exchange, std::string_view body);
   // Null: held to no policies.

@@ -224,10 +224,10 @@ void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {
     engine::SchemaPtr schema = table->schema();
     for (const engine::IndexSchema& index : schema->indexes) {
       engine::LiveVectorsPtr live = table->LiveIndex(index.id);
-      if (live == nullptr) continue;
+      if (live == nullptr || !live->ready()) continue;
       int64_t skipped = table->tally.count.load() - table->IndexTally(index.id)->count.load();
       rows.push_back({Label("table", schema->name) + "," + Label("index", index.name), live->index().stats(),
-                      live->index().backlog(), std::max<int64_t>(0, skipped)});
+                      live->backlog(), std::max<int64_t>(0, skipped)});
     }
   }
   auto family = [&](std::string_view name, std::string_view help, auto value) {

@@ -153,6 +153,7 @@ def test_DB_X_01_nothing_planted_is_found_in_any_file(tmp_path, key):
     server.kill()
     server.start()
     check_items(server.url, 5600)
+    server.wait_until_ready()
     near = done(server.url, "SearchVectors", {"TableName": TABLE, "IndexName": "PlantedIndex", "TopK": 3,
                                               "SearchVector": [{"N": str(x)} for x in (1, 3, 5, 7)]})
     assert len(near["SearchResults"]) == 3

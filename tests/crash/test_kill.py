@@ -172,6 +172,7 @@ def test_kill_takes_nothing_that_was_answered(tmp_path):
         if kill % 5 == 4:
             verify(directory)
         server.start()
+        server.wait_until_ready()  # the vectors are
         client = Client(server.port)
         check_vectors(client, [key.check(client) for keys in owned for key in keys])
         for keys in owned:

@@ -66,6 +66,18 @@ class Server:
                 time.sleep(0.01)
         raise AssertionError("holdfast did not start in 20 s")
 
+    def wait_until_ready(self, seconds=20):
+        """What takes the longer the more there is, vectors and timers, is loaded behind the open port."""
+        deadline = time.monotonic() + seconds
+        while True:
+            try:
+                with urllib.request.urlopen(self.url + "/ready") as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as refused:
+                said = refused.read().decode()
+                assert time.monotonic() < deadline, said
+                time.sleep(0.01)
+
     def kill(self):
         self.process.kill()
         self.process.wait()

@@ -17,7 +17,7 @@ ActiveSchema::ActiveSchema(SchemaPtr s, const std::map<ObjectId, LiveVectorsPtr>
 
 size_t ActiveSchema::VectorBacklog() const {
   size_t backlog = 0;
-  for (const LiveVectorsPtr& live : vectors) backlog += live->index().backlog();
+  for (const LiveVectorsPtr& live : vectors) backlog += live->backlog();
   return backlog;
 }
 

@@ -276,7 +276,8 @@ Result<uint64_t> ChangeLog::LastBefore(ObjectId table, uint64_t after, int64_t t
   auto it = kv_->Iterate(storage::Space::kChanges,
                          {RecordKey(table, after + 1, 0), RecordKey(table, published + 1, 0)}, nullptr,
                          storage::Wait::kMayBlock);
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+  size_t looks = 0;
+  for (it->SeekToFirst(); it->Valid() && looks < kLooksMax; it->Next(), ++looks) {
     HF_TRY(int64_t time, TimeIn(it->value()));
     if (time >= time_millis) break;  // times never decrease from commit to commit
     last = CommitNumberIn(it->key());

@@ -102,7 +102,9 @@ class ChangeLog {
   Result<ChangePosition> Visit(ObjectId table, const ChangeRange& range,
                                const std::function<bool(ChangeRecord)>& visit) const;
   // The last commit after `after` of which the table has a record, and that was earlier than `time_millis`;
-  // `after` when there is none. Looks at each record up to then.
+  // `after` when there is none. Looks at each record up to then, but no more than kLooksMax: where there are
+  // more, it is an earlier commit, from which the next call goes on.
+  static constexpr size_t kLooksMax = 100'000;
   Result<uint64_t> LastBefore(ObjectId table, uint64_t after, int64_t time_millis) const;
   // Records of commits up to this one have been deleted.
   Result<uint64_t> TrimmedUpTo(ObjectId table) const;

@@ -196,6 +196,7 @@ void Committer::Publish(Published state) {
 }
 
 void Committer::Run() {
+  base::NameThread("commit");
   auto interval = std::chrono::milliseconds(options_.sync_interval_millis);
   bool stopping = false;
   while (!stopping) {

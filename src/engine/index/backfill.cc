@@ -30,7 +30,7 @@ double Backfiller::Progress(ObjectId target) const {
 }
 
 void Backfiller::Run(const Job& job) {
-  if (Status filled = Fill(job); !filled) {
+  if (Status filled = Fill(job); !filled && !thread_.stopping()) {
     // The cursor is saved: the next start of the store tries again.
     HF_LOG(engine_->log(), kError, "backfill failed", {"table", job.table->schema()->name},
            {"error", filled.error().ToString()});
@@ -119,7 +119,7 @@ Status Backfiller::Finish(const Job& job) {
   HF_CHECK_OK(engine_->committer().WaitDurable());
   // Writes that met half-filled entries could not keep the figures.
   if (job.target != job.table->schema()->id)
-    HF_CHECK_OK(Recount(&engine_->kv(), job.table.get(), job.target));
+    HF_CHECK_OK(Recount(&engine_->kv(), job.table.get(), job.target, [this] { return thread_.stopping(); }));
   HF_CHECK_OK(engine_->ChangeSchema(job.table, [&](TableSchema* schema) -> Status {
     for (IndexSchema& index : schema->indexes) {
       if (index.id == job.target) index.status = IndexStatus::kActive;

@@ -86,7 +86,25 @@ void LiveVectors::Apply(const IndexSchema& index, ByteView item_key, const Store
   if (now != nullptr) after = MembershipOf(index, *now);
   if (before == after) return;
   changes.fetch_add(1, std::memory_order_relaxed);
+  if (stage() == Stage::kLoading) {
+    base::MutexLock lock(&touched_mu_);
+    touched_.emplace(item_key);
+    return;
+  }
   Set(item_key, after, number);
+}
+
+std::vector<std::string> LiveVectors::TakeTouched() {
+  base::MutexLock lock(&touched_mu_);
+  std::vector<std::string> keys(touched_.begin(), touched_.end());
+  touched_.clear();
+  return keys;
+}
+
+size_t LiveVectors::backlog() const {
+  if (stage() != Stage::kLoading) return index_->backlog();
+  base::MutexLock lock(&touched_mu_);
+  return touched_.size();
 }
 
 void LiveVectors::Set(const IndexSchema& index, ByteView item_key, const StoredItem* now, uint64_t number) {

@@ -1,13 +1,20 @@
 // A vector index as it lives in memory, fed by the write path. The items are the truth; everything here can
 // be made from them again.
 //
+// When a store is opened it comes back in three stages (engine/index/vector_keeper.h): kLoading, while writes
+// note which items they changed and touch nothing else; kSettling, when it holds every item as it is, but
+// perhaps not as searches may see it; kReady.
+//
 // Thread-safe; calls for one item are ordered by its lock.
 #pragma once
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
+#include <vector>
 
+#include "base/mutex.h"
 #include "engine/catalog/schema.h"
 #include "engine/index/vector_search.h"
 #include "engine/item/stored_item.h"
@@ -32,8 +39,21 @@ class LiveVectors {
   void Set(const IndexSchema& index, ByteView item_key, const StoredItem* now, uint64_t number);
   // Whether the two, either of which may be null, stand for the same in the index.
   static bool Same(const IndexSchema& index, const StoredItem* old, const StoredItem* now);
-  // Empties it. Nothing else may be under way.
+
+  // --- coming back after a start ---
+  enum class Stage : uint8_t { kLoading, kSettling, kReady };
+  Stage stage() const { return stage_.load(std::memory_order_acquire); }
+  // Whether searches may be asked, and figures.
+  bool ready() const { return stage() == Stage::kReady; }
+  // Requires: nobody uses it yet; for kSettling the table's gate, held for writing.
+  void Enter(Stage stage) { stage_.store(stage, std::memory_order_release); }
+  // Storage keys of the items that were written since this was last asked. Requires: kLoading.
+  std::vector<std::string> TakeTouched();
+  // Empties it. Requires: kLoading, and the table's gate.
   void Reset(const IndexSchema& index);
+
+  // Vectors, or items, that wait for the keeper: whoever writes faster than it works should slow down.
+  size_t backlog() const;
   // Whether the index holds of this item what it should.
   bool Matches(const IndexSchema& index, ByteView item_key, const StoredItem& item) const;
 
@@ -63,6 +83,9 @@ class LiveVectors {
 
   const size_t graph_min_;
   std::unique_ptr<vector::Index> index_;
+  std::atomic<Stage> stage_{Stage::kReady};
+  mutable base::Mutex touched_mu_;
+  std::set<std::string, std::less<>> touched_ HF_GUARDED_BY(touched_mu_);
   std::atomic<bool> incomplete_{false};
 };
 using LiveVectorsPtr = std::shared_ptr<LiveVectors>;

@@ -5,7 +5,7 @@
 
 namespace holdfast::engine {
 
-Status Recount(storage::Kv* kv, Table* table, ObjectId target) {
+Status Recount(storage::Kv* kv, Table* table, ObjectId target, const std::function<bool()>& stopping) {
   SchemaPtr schema = table->schema();
   bool is_table = target == schema->id;
   Tally* tally = is_table ? &table->tally : table->IndexTally(target);
@@ -21,7 +21,7 @@ Status Recount(storage::Kv* kv, Table* table, ObjectId target) {
   auto it = kv->Iterate(is_table ? storage::Space::kItems : storage::Space::kIndexes, ObjectRange(target),
                         snapshot.get(), storage::Wait::kMayBlock);
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    ++count;
+    if (++count % 1024 == 0 && stopping()) return Error(ErrorCode::kWouldBlock, "the store is closing");
     StoredItem stored = DecodeStored(it->value());
     bytes += static_cast<int64_t>(is_table ? BilledSize(*schema, stored.view(), stored.size) : stored.size);
   }

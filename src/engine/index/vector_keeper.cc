@@ -27,6 +27,17 @@ constexpr uint64_t kSnapshotShare = 10;
 constexpr size_t kFloatsFilesMax = 12;
 // After a snapshot that failed: the disk may be full, and each attempt writes the whole graph.
 constexpr auto kSnapshotPause = std::chrono::seconds(30);
+// Of all snapshots that a stop writes: it is to take a moment whatever the size. The next start can do
+// without.
+constexpr size_t kClosingBytesMax = 48 << 20;
+// Before another attempt to load an index.
+constexpr auto kLoadPause = std::chrono::seconds(5);
+// Items that are looked at between two looks whether it is time to stop.
+constexpr size_t kLookStep = 256;
+// So few written items are left to be looked at with the gate closed, unless writers are faster than so many
+// passes over what they wrote.
+constexpr size_t kLastTouched = 64;
+constexpr int kPassesMax = 8;
 
 std::string FileName(ObjectId index, uint64_t sequence, std::string_view kind) {
   return std::to_string(index) + "-" + std::to_string(sequence) + "." + std::string(kind);
@@ -40,11 +51,8 @@ uint64_t SequenceOf(const std::string& name) {
   return sequence;
 }
 
-Status WriteFile(storage::Files* files, const std::string& name,
-                 const std::function<Status(const vector::Sink&)>& write) {
-  HF_TRY(std::unique_ptr<storage::FileWriter> file, files->Create(name));
-  HF_CHECK_OK(write([&](std::string_view bytes) { return file->Append(bytes); }));
-  return file->Finish();
+Error Closing() {
+  return Error(ErrorCode::kWouldBlock, "the store is closing");
 }
 
 Status ReadFile(storage::Files* files, const std::string& name,
@@ -62,15 +70,26 @@ VectorKeeper::~VectorKeeper() {
     changed_.NotifyAll();
   }
   if (!thread_.joinable()) return;
+  for (const TablePtr& table : engine_->catalog().All()) {
+    for (const IndexSchema& index : table->schema()->indexes) {
+      LiveVectorsPtr live = table->LiveIndex(index.id);
+      if (live != nullptr && live->ready()) live->index().StopTending();
+    }
+  }
   thread_.join();
-  // A clean stop makes the next start quick, where that is worth a file.
+  closing_ = true;
+  size_t bytes_left = kClosingBytesMax;
+  // A clean stop makes the next start quick, where that is worth a file and soon done.
   for (const TablePtr& table : engine_->catalog().All()) {
     SchemaPtr schema = table->schema();
     for (const IndexSchema& index : schema->indexes) {
       LiveVectorsPtr live = table->LiveIndex(index.id);
-      bool worth = live != nullptr && index.status == IndexStatus::kActive && live->changes > 0 &&
-                   live->index().stats().vectors >= kSnapshotChangesMin;
-      if (worth) TrySnapshot(table, index, live.get());
+      if (live == nullptr || !live->ready() || index.status != IndexStatus::kActive) continue;
+      vector::IndexStats stats = live->index().stats();
+      bool worth = live->changes > 0 && stats.vectors >= kSnapshotChangesMin;
+      if (!worth || stats.memory_bytes > bytes_left) continue;
+      bytes_left -= stats.memory_bytes;
+      TrySnapshot(table, index, live.get());
     }
   }
 }
@@ -104,9 +123,16 @@ void VectorKeeper::WaitIdle() {
 
 void VectorKeeper::Run() {
   base::NameThread("vectors");
+  LoadDue();  // at full priority: somebody waits for it
+  {
+    base::MutexLock lock(&mu_);
+    tried_ = true;
+    changed_.NotifyAll();
+  }
   base::LowerThreadPriority();
   while (!stopping()) {
     Round round = Round::kNoIndex;
+    LoadDue();
     bool done = base::RunContained(engine_->log(), "vector round", [&] { round = Work(); });
     if (round == Round::kMore) continue;
     base::MutexLock lock(&mu_);
@@ -135,7 +161,7 @@ VectorKeeper::Round VectorKeeper::Work() {
     for (const IndexSchema& index : schema->indexes) {
       there.insert(index.id);
       LiveVectorsPtr live = table->LiveIndex(index.id);
-      if (live == nullptr || stopping()) continue;
+      if (live == nullptr || !live->ready() || stopping()) continue;
       round = std::max(round, Round::kIdle);
       if (LetsWritersPass(index.id, *live)) {
         round = std::max(round, Round::kDeferred);
@@ -173,39 +199,148 @@ void VectorKeeper::ForgetDropped(const std::set<ObjectId>& there) {
 
 // --- starting ---
 
-Status VectorKeeper::Load() {
+Status VectorKeeper::Prepare() {
   for (const TablePtr& table : engine_->catalog().All()) {
     SchemaPtr schema = table->schema();
     for (const IndexSchema& index : schema->indexes) {
-      if (index.is_vector()) HF_CHECK_OK(LoadIndex(table, index, table->LiveIndex(index.id).get()));
+      if (!index.is_vector()) continue;
+      LiveVectorsPtr live = table->LiveIndex(index.id);
+      live->Enter(LiveVectors::Stage::kLoading);
+      HF_TRY(std::optional<Manifest> manifest, ReadManifest(index.id));
+      if (manifest) {
+        log_needs_[index.id] = manifest->number;
+        live->logged = true;
+      }
+      loads_.push_back({.table = table, .index = index.id});
+      base::MutexLock lock(&mu_);
+      loading_[index.id] = "vector index " + index.name + " of table " + schema->name;
     }
     if (table->has_vectors) MoveLog(table);
   }
   return DeleteStrayFiles();
 }
 
-Status VectorKeeper::LoadIndex(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
-  SchemaPtr schema = table->schema();
-  HF_TRY(std::optional<Manifest> manifest, ReadManifest(index.id));
-  if (manifest) {
-    Status read = ReadSnapshot(*manifest, live);
-    if (read) {
-      HF_TRY(std::vector<std::string> changed, engine_->change_log().ChangedSince(*schema, manifest->number));
-      HF_CHECK_OK(Refresh(index, changed, live));
-      live->changes = changed.size();
-      log_needs_[index.id] = manifest->number;
-      live->logged = true;
-      return Ok{};
+Status VectorKeeper::WaitLoaded() {
+  base::MutexLock lock(&mu_);
+  while (!tried_ && !stop_) changed_.Wait(&mu_);
+  return failure_;
+}
+
+std::vector<std::string> VectorKeeper::Loading() const {
+  base::MutexLock lock(&mu_);
+  std::vector<std::string> names;
+  for (const auto& [index, name] : loading_) names.push_back(name);
+  return names;
+}
+
+void VectorKeeper::LoadDue() {
+  for (auto load = loads_.begin(); load != loads_.end() && !stopping();) {
+    if (load->next_try > std::chrono::steady_clock::now()) {
+      ++load;
+      continue;
     }
-    HF_LOG(engine_->log(), kWarning, "vector snapshot unusable; the index is made again",
-           {"table", schema->name}, {"index", index.name}, {"error", read.error().ToString()});
-    live->Reset(index);
-    // From here on changes are not logged: should the snapshot ever be readable again, it would be too old.
-    std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-    batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index.id));
-    HF_CHECK_OK(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+    // Until it succeeds.
+    bool again = std::exchange(load->begun, true);
+    load->next_try = std::chrono::steady_clock::now() + kLoadPause;
+    Status loaded = Error(ErrorCode::kInternal, "what it holds makes no sense, or there was no memory");
+    base::RunContained(engine_->log(), "loading vectors", [&] { loaded = LoadIndex(*load, again); });
+    if (stopping()) return;
+    base::MutexLock lock(&mu_);
+    if (loaded) {
+      loading_.erase(load->index);
+      load = loads_.erase(load);
+      continue;
+    }
+    HF_LOG(engine_->log(), kError, "a vector index could not be loaded; it is tried again",
+           {"index", loading_[load->index]}, {"error", loaded.error().ToString()});
+    if (failure_) failure_ = loaded;
+    ++load;
   }
-  return Rebuild(*schema, index, live);
+}
+
+Status VectorKeeper::LoadIndex(const Load& load, bool again) {
+  const TablePtr& table = load.table;
+  SchemaPtr schema = table->schema();
+  const IndexSchema* index = schema->FindIndexById(load.index);
+  LiveVectorsPtr live = table->LiveIndex(load.index);
+  if (table->dropped || index == nullptr || live == nullptr) return Ok{};  // nobody misses it
+  // Writes are in it already.
+  if (live->stage() != LiveVectors::Stage::kLoading) return LetSearchesIn(live.get());
+  auto begin_anew = [&] {
+    base::ReaderLock gate(&table->gate);  // nobody changes its settings meanwhile
+    live->Reset(*index);
+  };
+  if (again) begin_anew();
+  HF_TRY(std::optional<Manifest> manifest, ReadManifest(index->id));
+  std::vector<std::string> keys;
+  if (manifest) {
+    Status read = ReadSnapshot(*manifest, live.get());
+    if (stopping()) return Closing();
+    if (read) {
+      HF_TRY(keys, engine_->change_log().ChangedSince(*schema, manifest->number));
+    } else {
+      HF_LOG(engine_->log(), kWarning, "vector snapshot unusable; the index is made again",
+             {"table", schema->name}, {"index", index->name}, {"error", read.error().ToString()});
+      begin_anew();
+      HF_CHECK_OK(ForgetSnapshot(table, index->id, live.get()));
+      manifest.reset();
+    }
+  }
+  if (!manifest) {
+    HF_TRY(keys, Entered(*schema, *index));
+  }
+  HF_CHECK_OK(Refresh(*index, keys, live.get()));
+  live->changes += keys.size();
+  HF_CHECK_OK(FinishLoad(table, *index, live.get()));
+  if (!manifest && keys.size() >= kSnapshotChangesMin) {
+    HF_LOG(engine_->log(), kInfo, "vector index made from its items", {"table", schema->name},
+           {"index", index->name}, {"vectors", std::to_string(keys.size())});
+  }
+  return Ok{};
+}
+
+// The record goes before the first write that is not logged: should the snapshot ever be readable again, it
+// would be too old.
+Status VectorKeeper::ForgetSnapshot(const TablePtr& table, ObjectId index, LiveVectors* live) {
+  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index));
+  HF_CHECK_OK(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+  log_needs_.erase(index);
+  {
+    base::WriterLock gate(&table->gate);
+    live->logged = false;
+    SchemaPtr schema = table->schema();
+    bool needed = std::any_of(schema->indexes.begin(), schema->indexes.end(),
+                              [&](const IndexSchema& other) { return log_needs_.contains(other.id); });
+    if (!needed) engine_->change_log().Forget(schema->id, Consumer::kVectors);
+  }
+  MoveLog(table);
+  return Ok{};
+}
+
+Status VectorKeeper::FinishLoad(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
+  // Writers go on, and may well be faster for a while: then they are slowed down (LiveVectors::backlog).
+  for (int pass = 0; pass < kPassesMax && live->backlog() > kLastTouched; ++pass)
+    HF_CHECK_OK(Refresh(index, live->TakeTouched(), live));
+  {
+    base::WriterLock gate(&table->gate);
+    HF_CHECK_OK(Refresh(index, live->TakeTouched(), live));
+    live->Enter(LiveVectors::Stage::kSettling);
+  }
+  return LetSearchesIn(live);
+}
+
+Status VectorKeeper::LetSearchesIn(LiveVectors* live) {
+  // What was read may be newer than what searches see, until it is published.
+  HF_CHECK_OK(engine_->committer().WaitDurable());
+  live->Enter(LiveVectors::Stage::kReady);
+  return Ok{};
+}
+
+vector::Source VectorKeeper::Stoppable(const vector::Source& source) const {
+  return [this, &source, calls = size_t{0}](size_t bytes, char* out) mutable {
+    return ++calls % kLookStep == 0 && stopping() ? Status(Closing()) : source(bytes, out);
+  };
 }
 
 Status VectorKeeper::ReadSnapshot(const Manifest& manifest, LiveVectors* live) {
@@ -213,41 +348,38 @@ Status VectorKeeper::ReadSnapshot(const Manifest& manifest, LiveVectors* live) {
   if (files == nullptr) return Error(ErrorCode::kNotSupported, "no files");
   vector::SnapshotReader reader(&live->index());
   HF_CHECK_OK(ReadFile(files, manifest.graph,
-                       [&](const vector::Source& source) { return reader.ReadGraph(source); }));
+                       [&](const vector::Source& source) { return reader.ReadGraph(Stoppable(source)); }));
   for (const std::string& name : manifest.floats) {
-    HF_CHECK_OK(
-        ReadFile(files, name, [&](const vector::Source& source) { return reader.ReadFloats(source); }));
+    HF_CHECK_OK(ReadFile(files, name,
+                         [&](const vector::Source& source) { return reader.ReadFloats(Stoppable(source)); }));
   }
   HF_CHECK_OK(reader.Finish());
   if (reader.number() != manifest.number) return Error(ErrorCode::kCorruption, "its commit is another");
   return Ok{};
 }
 
-// By way of the index's entries: they say which items have vectors.
-Status VectorKeeper::Rebuild(const TableSchema& table, const IndexSchema& index, LiveVectors* live) {
+Result<std::vector<std::string>> VectorKeeper::Entered(const TableSchema& table,
+                                                       const IndexSchema& index) const {
   std::vector<std::string> keys;
   auto it = engine_->kv().Iterate(storage::Space::kIndexes, ObjectRange(index.id), nullptr,
                                   storage::Wait::kMayBlock);
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    if (keys.size() % kLookStep == 0 && stopping()) return Closing();
     std::string item_key;
     base::AppendBigEndian(&item_key, table.id, 4);
     keys.push_back(item_key.append(it->key().substr(4)));
   }
   HF_CHECK_OK(it->status());
-  HF_CHECK_OK(Refresh(index, keys, live));
-  live->changes = keys.size();
-  if (keys.size() >= kSnapshotChangesMin) {
-    HF_LOG(engine_->log(), kInfo, "vector index made from its items", {"table", table.name},
-           {"index", index.name}, {"vectors", std::to_string(keys.size())});
-  }
-  return Ok{};
+  return keys;
 }
 
 Status VectorKeeper::Refresh(const IndexSchema& index, const std::vector<std::string>& item_keys,
                              LiveVectors* live) {
   uint64_t number = engine_->committer().published()->number;
   std::string stored;
+  size_t looked_at = 0;
   for (const std::string& key : item_keys) {
+    if (++looked_at % kLookStep == 0 && stopping()) return Closing();
     HF_TRY(bool found,
            engine_->kv().Get(storage::Space::kItems, key, nullptr, storage::Wait::kMayBlock, &stored));
     // A backfill that has not come this far has no entry yet, and will add the item when it does.
@@ -279,13 +411,23 @@ bool VectorKeeper::WantsSnapshot(const LiveVectors& live) const {
 
 void VectorKeeper::TrySnapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
   Status saved = Snapshot(table, index, live);
-  if (saved) return;
+  if (saved || (stopping() && !closing_)) return;
   HF_LOG(engine_->log(), kWarning, "vector snapshot failed", {"table", table->schema()->name},
          {"index", index.name}, {"error", saved.error().ToString()});
   snapshots_from_ = std::chrono::steady_clock::now() + kSnapshotPause;
   // What it left behind may be what fills the disk. Not when the log cannot be synced: then nobody knows
   // which record the next start will find.
   if (engine_->committer().CheckWritable()) static_cast<void>(DeleteStrayFiles());
+}
+
+// Gives up when the store closes, but for what is written then.
+Status VectorKeeper::WriteFile(storage::Files* files, const std::string& name,
+                               const std::function<Status(const vector::Sink&)>& write) {
+  HF_TRY(std::unique_ptr<storage::FileWriter> file, files->Create(name));
+  HF_CHECK_OK(write([&](std::string_view bytes) {
+    return stopping() && !closing_ ? Status(Closing()) : file->Append(bytes);
+  }));
+  return file->Finish();
 }
 
 Status VectorKeeper::Snapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {

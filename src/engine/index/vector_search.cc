@@ -36,6 +36,10 @@ Result<std::vector<VectorHit>> Engine::SearchVectors(const TablePtr& table, cons
                                                      const VectorQuery& query) {
   LiveVectorsPtr live = table->LiveIndex(index.id);
   if (live == nullptr) return GoneError(*table, index);
+  if (!live->ready()) {
+    return Error(ErrorCode::kThrottling, "The vector index " + index.name +
+                                             " is being loaded since the start of the server; try again");
+  }
   if (live->incomplete()) {
     return Error(ErrorCode::kIo, "there was no memory for all vectors of " + index.name);
   }

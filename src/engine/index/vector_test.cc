@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <random>
+#include <semaphore>
+#include <thread>
 
 #include "engine/engine.h"
 #include "engine/index/live_vectors.h"
@@ -28,7 +30,7 @@ class Replace final : public ItemMutation {
   const std::optional<Item> item_;
 };
 
-// The disk, with something in the way of each new graph file of a snapshot.
+// The disk, with something in the way of each graph file of a snapshot that is made, or read.
 class HookedFiles final : public rocksdb::FileSystemWrapper {
  public:
   HookedFiles() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -42,7 +44,15 @@ class HookedFiles final : public rocksdb::FileSystemWrapper {
     return FileSystemWrapper::NewWritableFile(name, options, file, context);
   }
 
+  rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* file,
+                                      rocksdb::IODebugContext* context) override {
+    if (name.ends_with(".graph") && on_reading) on_reading();
+    return FileSystemWrapper::NewSequentialFile(name, options, file, context);
+  }
+
   std::function<rocksdb::IOStatus()> on_graph;  // set while nobody writes
+  std::function<void()> on_reading;             // likewise
 };
 
 class VectorTest : public testing::Test {
@@ -58,7 +68,7 @@ class VectorTest : public testing::Test {
     std::filesystem::remove_all(directory_);
   }
 
-  void Open() {
+  void Open(bool load_behind = false) {
     engine_.reset();
     EngineOptions options{.seed = 1, .manual_housekeeping = true};
     options.options.directory = directory_;
@@ -66,6 +76,7 @@ class VectorTest : public testing::Test {
     options.file_system = file_system_;
     options.vector_graph_min = 60;
     options.vector_snapshot_changes = snapshot_changes_;
+    options.load_behind = load_behind;
     auto opened = Engine::Open(options);
     ASSERT_TRUE(opened.has_value()) << opened.error().ToString();
     engine_ = *std::move(opened);
@@ -357,6 +368,99 @@ TEST_F(VectorTest, ASnapshotThatWasPassedOverIsNeverUsed) {
   Churn(50);
   engine_.reset();
   std::filesystem::rename(saved, files);
+  Open();
+  ExpectSound();
+}
+
+// A start must not take the longer the more vectors there are: everything but searches is served while they
+// come, and what is written meanwhile is in the index when it is back.
+TEST_F(VectorTest, AStoreIsServedWhileItsVectorsAreLoaded) {
+  durability_ = Durability::kSync;  // what searches see waits for the disk
+  Create({Index("plain", false), Index("tenants", true)});
+  Churn(400);
+  engine_->WaitForVectors();
+  engine_.reset();
+  ASSERT_GT(SnapshotFiles(), 0u);
+  std::binary_semaphore reading{0}, go_on{0};
+  file_system_->on_reading = [&] {
+    reading.release();
+    go_on.acquire();
+  };
+  Open(/*load_behind=*/true);
+  reading.acquire();
+  EXPECT_EQ(engine_->Loading(),
+            (std::vector<std::string>{"vector index plain of table t", "vector index tenants of table t"}));
+  Churn(200);
+  Write("late", Item{{"pk", "late"}, {"vector", AttributeValue::List({100, 0, 0, 0, 0})}});
+  VectorQuery query{.vector = {100, 0, 0, 0, 0}, .top_k = 1};
+  auto early = engine_->SearchVectors(table_, *table_->schema()->FindIndex("plain"), query);
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code(), ErrorCode::kThrottling) << early.error().ToString();
+
+  go_on.release(2);  // each index has a snapshot
+  engine_->WaitForVectors();
+  EXPECT_TRUE(engine_->Loading().empty());
+  auto hits = Search("plain", query);
+  ASSERT_EQ(hits.size(), 1u);
+  EXPECT_EQ(hits[0].item.Get("pk")->AsText(), "late");
+  ExpectSound();
+  file_system_->on_reading = nullptr;
+  Open();
+  ExpectSound();
+}
+
+// The same with snapshots that turn out to be of no use, and an index that is dropped while it is loaded.
+TEST_F(VectorTest, WritesMeetAnIndexThatIsMadeAgain) {
+  Create({Index("plain", false), Index("tenants", true)});
+  Churn(400);
+  engine_->WaitForVectors();
+  engine_.reset();
+  for (const auto& file : std::filesystem::directory_iterator(directory_ + "/vectors"))
+    std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) / 2);
+  std::binary_semaphore reading{0}, go_on{0};
+  file_system_->on_reading = [&] {
+    reading.release();
+    go_on.acquire();
+  };
+  Open(/*load_behind=*/true);
+  reading.acquire();
+  Churn(200);
+  ASSERT_TRUE(engine_->ChangeSchema(table_, [](TableSchema* schema) -> Status {
+    std::erase_if(schema->indexes, [](const IndexSchema& index) { return index.name == "tenants"; });
+    return Ok{};
+  }));
+  go_on.release(2);
+  engine_->WaitForVectors();
+  EXPECT_TRUE(engine_->Loading().empty());
+  ExpectSound();
+  file_system_->on_reading = nullptr;
+  snapshot_changes_ = 100'000;
+  Churn(100);  // not logged any more: the next start makes the index from its items, too
+  Open();
+  ExpectSound();
+}
+
+// Whoever stops a store that has just been started does not wait for its vectors: what was loaded goes.
+TEST_F(VectorTest, AStopDuringALoadLeavesASoundStore) {
+  Create({Index("plain", false)});
+  Churn(400);
+  engine_->WaitForVectors();
+  engine_.reset();
+  std::binary_semaphore reading{0}, go_on{0};
+  int read = 0;
+  file_system_->on_reading = [&] {
+    ++read;
+    reading.release();
+    go_on.acquire();
+  };
+  Open(/*load_behind=*/true);
+  reading.acquire();
+  Write("late", Item{{"pk", "late"}, {"vector", AttributeValue::List({1, 2, 3, 4, 5})}});
+  std::thread stopping([&] { engine_.reset(); });
+  go_on.release();
+  stopping.join();
+  EXPECT_EQ(read, 1);
+  file_system_->on_reading = nullptr;
   Open();
   ExpectSound();
 }

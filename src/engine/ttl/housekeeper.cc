@@ -42,6 +42,15 @@ Housekeeper::Housekeeper(Engine* engine, bool manual) : engine_(engine) {
 }
 
 Housekeeper::~Housekeeper() {
+  Stop();
+}
+
+bool Housekeeper::stopping() const {
+  base::MutexLock lock(&mu_);
+  return stop_;
+}
+
+void Housekeeper::Stop() {
   {
     base::MutexLock lock(&mu_);
     stop_ = true;
@@ -94,9 +103,13 @@ void Housekeeper::Run() {
 Status Housekeeper::RunOnce(uint64_t* expired) {
   base::MutexLock lock(&run_mu_);
   int64_t now_seconds = engine_->clock().NowSeconds();
-  for (const TablePtr& table : engine_->catalog().All()) HF_CHECK_OK(SweepTable(table, now_seconds, expired));
+  for (const TablePtr& table : engine_->catalog().All()) {
+    if (stopping()) return Ok{};
+    HF_CHECK_OK(SweepTable(table, now_seconds, expired));
+  }
   HF_CHECK_OK(SweepTokens(now_seconds));
   HF_CHECK_OK(engine_->AgeStreams());
+  if (stopping()) return Ok{};
   HF_CHECK_OK(engine_->recovery().Maintain());
   HF_CHECK_OK(engine_->backups().Maintain());
   HF_CHECK_OK(engine_->change_log().Trim());
@@ -113,7 +126,7 @@ Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds, uint6
   SchemaPtr schema = table->schema();
   if (schema->ttl_status != TimeToLiveStatus::kEnabled) return Ok{};
   ExpireMutation expire(schema->ttl_attribute, now_seconds);
-  for (size_t swept = 0; swept < kSweepRoundMax;) {
+  for (size_t swept = 0; swept < kSweepRoundMax && !stopping();) {
     std::vector<WriteAction> actions;
     WriteOptions options{.by_ttl = true};
     // What is too old to be acted on keeps its entry: it may be given a later expiry, and verify counts it.

@@ -20,6 +20,10 @@ class Housekeeper {
  public:
   Housekeeper(Engine* engine, bool manual);
   ~Housekeeper();
+  // Ends the thread, and carries out what was put off. To be called first by an owner that tasks use.
+  void Stop();
+  // Long work should look at it.
+  bool stopping() const;
 
   // Runs `task` on the background thread after `delay_millis`, or when the store closes, whichever comes
   // first.
@@ -40,7 +44,7 @@ class Housekeeper {
   Engine* const engine_;
   std::atomic<uint64_t> expired_items_{0};
   base::Mutex run_mu_;  // one round at a time
-  base::Mutex mu_;
+  mutable base::Mutex mu_;
   base::CondVar changed_;
   std::multimap<TimePoint, std::function<void()>> tasks_ HF_GUARDED_BY(mu_);
   bool stop_ HF_GUARDED_BY(mu_) = false;
