@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 namespace holdfast::bench {
 namespace {
@@ -102,10 +103,12 @@ class Loop {
     double measure_from = begin + (timed ? options_.warmup_seconds : 0);
     double until = timed ? measure_from + options_.seconds : 1e300;
     double cpu_before = CpuMicros(options_.pid);
+    due_ = answered_ = begin;
     for (Connection& connection : connections_) Send(&connection);
     epoll_event events[256];
-    while (busy_ > 0) {
-      int count = ::epoll_wait(epoll_, events, 256, 1000);
+    while (!lost_ && (busy_ > 0 || (!idle_.empty() && !over_))) {
+      timespec patience = Patience();
+      int count = ::epoll_pwait2(epoll_, events, 256, &patience, nullptr);
       double now = Now();
       if (!measuring_ && now >= measure_from) {
         measuring_ = true;
@@ -118,6 +121,7 @@ class Loop {
         result_.cpu_micros = CpuMicros(options_.pid) - cpu_before;
       }
       for (int i = 0; i < count; ++i) Receive(static_cast<Connection*>(events[i].data.ptr));
+      SendDue();
     }
     if (!timed) {
       result_.seconds = Now() - begin;
@@ -128,13 +132,33 @@ class Loop {
   }
 
  private:
+  // Until the next request is due.
+  timespec Patience() const {
+    if (options_.rate == 0 || idle_.empty() || over_) return {1, 0};
+    double seconds = std::clamp(due_ - Now(), 0.0, 1.0);
+    return {0, static_cast<long>(std::min(seconds * 1e9, 999'999'999.0))};
+  }
+  void SendDue() {
+    while (!idle_.empty() && !over_ && due_ <= Now()) {
+      Connection* connection = idle_.back();
+      idle_.pop_back();
+      Begin(connection);
+    }
+  }
+
   void Send(Connection* connection) {
     if (over_) return;
+    if (options_.rate == 0) return Begin(connection);
+    idle_.push_back(connection);
+  }
+
+  void Begin(Connection* connection) {
     connection->out = source_->Next(&connection->tag);
     if (connection->out.empty()) return;
     connection->sent = 0;
     connection->busy = true;
-    connection->started = Now();
+    connection->started = options_.rate == 0 ? Now() : due_;
+    if (options_.rate != 0) due_ += 1 / options_.rate;
     ++busy_;
     Flush(connection);
   }
@@ -147,23 +171,30 @@ class Loop {
         ::usleep(50);
         continue;
       }
-      if (n <= 0) Die("cannot send");
+      if (n <= 0) return Lose("cannot send");
       connection->sent += static_cast<size_t>(n);
     }
+  }
+
+  void Lose(const std::string& how) {
+    if (!options_.survives) Die(how);
+    lost_ = true;
   }
 
   void Receive(Connection* connection) {
     static char buffer[1 << 18];
     ssize_t n = ::recv(connection->fd, buffer, sizeof buffer, 0);
     if (n < 0 && errno == EAGAIN) return;
-    if (n <= 0) Die("the server closed a connection");
+    if (n <= 0) return Lose("the server closed a connection");
     connection->in.append(buffer, static_cast<size_t>(n));
     if (!connection->busy) return;
     size_t size = CompleteAnswer(connection->in);
     if (size == 0) return;
     --busy_;
     connection->busy = false;
+    double last = std::exchange(answered_, Now());
     if (measuring_ && !over_) {
+      result_.pause_seconds = std::max(result_.pause_seconds, answered_ - last);
       ++result_.requests;
       result_.latencies.push_back(static_cast<float>((Now() - connection->started) * 1e3));
     }
@@ -177,9 +208,13 @@ class Loop {
   const LoopOptions& options_;
   Source* const source_;
   std::vector<Connection> connections_;
+  std::vector<Connection*> idle_;  // that wait until a request is due
+  double due_ = 0;                 // when the next one is
+  double answered_ = 0;            // the last time
   int epoll_;
   int busy_ = 0;
   bool over_ = false;
+  bool lost_ = false;  // the server
   bool measuring_ = false;
   Result result_;
 };
@@ -240,15 +275,16 @@ Result RunClosedLoop(const LoopOptions& options, Source* source) {
 std::string Figures(const Result& result, int64_t units_per_request) {
   double rate = static_cast<double>(result.requests) / result.seconds;
   char text[512];
-  std::snprintf(text, sizeof text,
-                "\"requests_per_second\":%.0f,\"items_per_second\":%.0f,\"p50_ms\":%.3f,\"p95_ms\":%.3f,"
-                "\"p99_ms\":%.3f,"
-                "\"max_ms\":%.3f,\"cpu_micros_per_request\":%.1f,\"requests\":%lld,\"errors\":%lld",
-                rate, rate * static_cast<double>(units_per_request), Percentile(result.latencies, 0.5),
-                Percentile(result.latencies, 0.95), Percentile(result.latencies, 0.99),
-                Percentile(result.latencies, 1),
-                result.requests == 0 ? 0.0 : result.cpu_micros / static_cast<double>(result.requests),
-                static_cast<long long>(result.requests), static_cast<long long>(result.errors));
+  std::snprintf(
+      text, sizeof text,
+      "\"requests_per_second\":%.0f,\"items_per_second\":%.0f,\"p50_ms\":%.3f,\"p95_ms\":%.3f,"
+      "\"p99_ms\":%.3f,"
+      "\"max_ms\":%.3f,\"pause_ms\":%.1f,\"cpu_micros_per_request\":%.1f,\"requests\":%lld,\"errors\":%lld",
+      rate, rate * static_cast<double>(units_per_request), Percentile(result.latencies, 0.5),
+      Percentile(result.latencies, 0.95), Percentile(result.latencies, 0.99), Percentile(result.latencies, 1),
+      result.pause_seconds * 1e3,
+      result.requests == 0 ? 0.0 : result.cpu_micros / static_cast<double>(result.requests),
+      static_cast<long long>(result.requests), static_cast<long long>(result.errors));
   return text;
 }
 
@@ -267,6 +303,10 @@ bool TakeLoopFlag(const std::string& flag, const std::string& value, LoopOptions
     options->seconds = std::stod(value);
   else if (flag == "--warmup")
     options->warmup_seconds = std::stod(value);
+  else if (flag == "--rate")
+    options->rate = std::stod(value);
+  else if (flag == "--survive")
+    options->survives = value == "yes";
   else if (flag == "--pid")
     options->pid = std::stoi(value);
   else

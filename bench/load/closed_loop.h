@@ -1,5 +1,5 @@
-// What the load generators share: a closed loop of requests over keep-alive connections, one thread, so that
-// the server gets the rest of the machine.
+// What the load generators share: a closed loop of requests, or one at a given rate, over keep-alive
+// connections, one thread, so that the server gets the rest of the machine.
 //
 //   Result result = RunClosedLoop(options, &source);
 //   std::printf("{%s}\n", Figures(result, 1).c_str());
@@ -17,6 +17,11 @@ struct LoopOptions {
   double seconds = 3;  // 0: until the source ends
   double warmup_seconds = 0.5;
   int pid = 0;  // of the server, for its CPU time
+  // Requests a second, each begun when it is due, or late when every connection waits; latencies then count
+  // from when it was due. 0: as soon as the answer before it is there.
+  double rate = 0;
+  // The run ends when the server goes, instead of the program.
+  bool survives = false;
 };
 
 // Where requests come from and answers go. Called on the loop's thread.
@@ -36,6 +41,7 @@ struct Result {
   double seconds = 0;
   double cpu_micros = 0;
   std::vector<float> latencies;  // milliseconds, ascending
+  double pause_seconds = 0;      // the longest time without an answer
 };
 
 Result RunClosedLoop(const LoopOptions& options, Source* source);
@@ -51,7 +57,9 @@ std::string Request(const char* operation, const std::string& body);
 std::string Ask(int port, const std::string& request);
 bool IsSuccess(const std::string& answer);
 
-// Takes one of --port, --connections, --seconds, --warmup and --pid; returns false when `flag` is another.
+// Takes one of --port, --connections, --seconds, --warmup, --rate, --survive
+// and --pid; returns false when `flag` is
+// another.
 bool TakeLoopFlag(const std::string& flag, const std::string& value, LoopOptions* options);
 
 [[noreturn]] void Die(const std::string& why);
