@@ -129,6 +129,38 @@ class Target:
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
+# Latencies that are promised, as milliseconds, and what they are promised of.
+# DB-T-19: reads and writes of single items, at the volumes of an application: connections, bookings, a year of its audit.
+ITEM_P99_MS_MAX, ITEM_VOLUME = 10, 66_000
+# DB-V-05: searches, with so many vectors; and how near they come to an exact search; bytes of memory a vector of 1024.
+SEARCH_P95_MS_MAX, SEARCH_VOLUMES, SEARCH_RECALL_MIN, VECTOR_BYTES_MAX = 10, (1_000, 10_000), 0.99, 8_400
+
+
+class Floors:
+    """Figures, each with the floor that it is held to. Whoever measures ends with `sys.exit(floors.missed())`."""
+
+    def __init__(self):
+        self.lines, self.misses = [], []
+
+    def row(self, what, value, at_most=None, at_least=None, unit="", digits=0):
+        bound, sign = (at_most, "≤") if at_most is not None else (at_least, "≥")
+        kept = bound is None or (value <= bound if at_most is not None else value >= bound)
+        floor = "–" if bound is None else f"{sign} {bound:,g}{unit}"
+        line = f"| {what} | {value:,.{digits}f}{unit} | {floor} | {'' if bound is None else 'kept' if kept else '**missed**'} |"
+        self.lines.append(line)
+        if not kept:
+            self.misses.append(what)
+        print(line, flush=True)
+
+    def table(self):
+        return ["| What | Measured | Floor | |", "|---|--:|--:|---|", *self.lines]
+
+    def missed(self):
+        for what in self.misses:
+            print("missed:", what)
+        return 1 if self.misses else 0
+
+
 def machine():
     cpu = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
                 if line.startswith("model name")), platform.machine())
