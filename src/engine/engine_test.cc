@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/limits.h"
+#include "engine/index/recount.h"
 #include "engine/verify.h"
 #include "storage/fault/fault_file_system.h"
 
@@ -588,6 +589,22 @@ TEST_P(EngineTest, ANameIsTakenOnce) {
   CreateTable("t");
   TableSchema schema{.name = "t", .partition = {"pk", value::Type::kString}};
   EXPECT_EQ(engine_->CreateTable(schema).error().code(), ErrorCode::kResourceInUse);
+}
+
+// A stop does not wait until gigabytes are counted; what was counted by then is of no use.
+TEST_P(EngineTest, ACountGivesUpWhenTheStoreCloses) {
+  TablePtr table = CreateTable("t");
+  for (int i = 0; i < 2100; ++i) Put(table, {{"pk", std::to_string(i)}});
+  table->tally.count = 5;  // as a crash may leave it
+  ObjectId id = table->schema()->id;
+  int asked = 0;
+  Status counted = Recount(&engine_->kv(), table.get(), id, [&] { return ++asked == 2; });
+  ASSERT_FALSE(counted);
+  EXPECT_EQ(counted.error().code(), ErrorCode::kWouldBlock);
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(table->tally.count, 5);
+  ASSERT_TRUE(Recount(&engine_->kv(), table.get(), id, [] { return false; }));
+  EXPECT_EQ(table->tally.count, 2100);
 }
 
 INSTANTIATE_TEST_SUITE_P(Storages, EngineTest, testing::Values("memory", "rocksdb"),

@@ -383,6 +383,7 @@ std::vector<Hit> Index::Search(const Query& query) const {
 // --- tending ---
 
 bool Index::Tend(uint64_t published, int threads) {
+  if (stop_tending_) return false;
   FreeRetired();
   size_t rounds = 0;
   {
@@ -406,7 +407,7 @@ bool Index::Tend(uint64_t published, int threads) {
     }
   }
   base::ReaderLock lock(&mu_);
-  return more || !work_.empty() || !retired_.empty();
+  return !stop_tending_ && (more || !work_.empty() || !retired_.empty());
 }
 
 bool Index::TendPartition(Partition* partition, uint64_t published, int threads) {

@@ -600,5 +600,34 @@ TEST(Index, SearchesDuringWritesFindWhatStays) {
   for (std::thread& reader : readers) reader.join();
 }
 
+// Whoever stops a program does not wait for a graph: growth and consolidation end where they are, and what is
+// there can still be searched, and written down.
+TEST(VectorIndex, StopsTendingWhereItIsAndStaysSound) {
+  Fixture fixture({.graph_min = 100});
+  auto put = [&](size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) fixture.Put(KeyOf(i), {fixture.RandomVector(), "", {}});
+  };
+  put(0, 2500);
+  fixture.Settle();
+  for (size_t i = 0; i < 1000; ++i) fixture.Remove(KeyOf(i));  // enough for a consolidation
+  put(2500, 4000);
+  std::thread keeper([&] { fixture.Settle(); });
+  fixture.index.StopTending();
+  keeper.join();
+  fixture.ExpectHoldsModel();
+  for (size_t i = 1000; i < 4000; i += 7) {
+    const Known& known = fixture.model[KeyOf(i)];
+    Query query{
+        .vector = known.vector.data(), .k = 1, .partition = "", .filters = {}, .as_of = {fixture.number}};
+    std::vector<Hit> hits = fixture.index.Search(query);
+    ASSERT_EQ(hits.size(), 1u);
+    EXPECT_EQ(hits[0].key, KeyOf(i));
+  }
+  put(4000, 5500);
+  size_t backlog = fixture.index.backlog();
+  EXPECT_FALSE(fixture.index.Tend(fixture.number, 2));
+  EXPECT_EQ(fixture.index.backlog(), backlog) << "nothing is begun any more";
+}
+
 }  // namespace
 }  // namespace holdfast::vector
