@@ -53,8 +53,11 @@ def command(name, port, directory):
 
 
 class Target:
-    def __init__(self, name, directory=None, flags=(), start_seconds_max=60):
+    def __init__(self, name, directory=None, flags=(), start_seconds_max=60, memory="400M"):
+        """`memory`: what a holdfast may take; None: its own choice, which depends on the machine."""
         self.name, self.port, self.flags, self.start_seconds_max = name, free_port(), flags, start_seconds_max
+        if memory and name.startswith("holdfast"):
+            self.flags = ["--memory", memory, *flags]
         self.directory = directory or tempfile.mkdtemp(prefix="holdfast-bench-")
         self.start()
 

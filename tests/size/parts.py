@@ -43,7 +43,7 @@ SHORT = Scale(50_000, 2_500, 32, 2_000, 2_500, 1_500, ("--test-file-bytes", str(
 
 def disk_bytes_needed(scale):
     """At its fullest: the items, a copy of them, and what is being rewritten; a little for everything else."""
-    return scale.items * ITEM_BYTES * 5 + scale.vectors * scale.dimensions * 16 + (1 << 30)
+    return scale.items * ITEM_BYTES * 9 // 2 + scale.vectors * scale.dimensions * 16 + (1 << 30)
 
 
 def check_disk(directory, scale):
