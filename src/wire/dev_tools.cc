@@ -71,7 +71,7 @@ HttpHandler::Handled DevTools::Handle(Exchange* exchange) {
     Fail(Refuse("Forbidden", "pages of other origins may not send requests here"), &response);
     return HttpHandler::Handled::kDone;
   }
-  bool submitted = pool_->Submit([this, exchange] {
+  bool submitted = pool_->Submit(WorkerPool::Lane::kLong, [this, exchange] {
     Result<std::string> answer = base::CallContained(
         *log_, "developer tools", [&]() -> Result<std::string> { return Answer(exchange->request()); });
     if (answer) {

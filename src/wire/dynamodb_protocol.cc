@@ -45,6 +45,17 @@ constexpr size_t AnswerBytesMax() {
   return page ? limits::kPageBytesMax : limits::kItemSizeBytesMax;
 }
 
+// Where a request waits that could not be carried out at once. A write may wait for an item or for the
+// vectors' backlog, a read for a few blocks of the disk.
+template <class Request>
+WorkerPool::Lane LaneOf(bool always_pool) {
+  constexpr bool kWrites =
+      std::is_same_v<Request, PutItemRequest> || std::is_same_v<Request, UpdateItemRequest> ||
+      std::is_same_v<Request, DeleteItemRequest> || std::is_same_v<Request, BatchWriteItemRequest> ||
+      std::is_same_v<Request, TransactWriteItemsRequest>;
+  return always_pool || kWrites ? WorkerPool::Lane::kLong : WorkerPool::Lane::kShort;
+}
+
 Error NoRoom() {
   return Error(ErrorCode::kThrottling, "Too many answers are waiting for their clients; try again");
 }
@@ -352,21 +363,22 @@ HttpHandler::Handled DynamoDbProtocol::Run(Exchange* exchange, const void* eleme
     metrics_.CountRerun();
   }
   auto shared = std::make_shared<Request>(*std::move(request));
-  bool submitted = pool_->Submit([this, exchange, execute, render, shared, violations] {
-    bool wait = false;
-    // It may have waited long for its turn.
-    bool room = exchange->HasRoomFor(AnswerBytesMax<Request>());
-    Result<Response> result = base::CallContained(*log_, "request", [&]() -> Result<Response> {
-      if (!room) return NoRoom();
-      return execute(*shared, violations, storage::Wait::kMayBlock, &wait);
-    });
-    if (!result && result.error().code() >= ErrorCode::kInternal) {
-      HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id},
-             {"error", result.error().ToString()});
-    }
-    render(result);
-    if (Complete(exchange, wait, /*on_io_thread=*/false) == Handled::kDone) exchange->Finish();
-  });
+  bool submitted =
+      pool_->Submit(LaneOf<Request>(always_pool), [this, exchange, execute, render, shared, violations] {
+        bool wait = false;
+        // It may have waited long for its turn.
+        bool room = exchange->HasRoomFor(AnswerBytesMax<Request>());
+        Result<Response> result = base::CallContained(*log_, "request", [&]() -> Result<Response> {
+          if (!room) return NoRoom();
+          return execute(*shared, violations, storage::Wait::kMayBlock, &wait);
+        });
+        if (!result && result.error().code() >= ErrorCode::kInternal) {
+          HF_LOG(*log_, kError, "request failed", {"id", exchange->request_id},
+                 {"error", result.error().ToString()});
+        }
+        render(result);
+        if (Complete(exchange, wait, /*on_io_thread=*/false) == Handled::kDone) exchange->Finish();
+      });
   if (!submitted)
     return Fail(exchange, Error(ErrorCode::kThrottling, "Too many requests are waiting; try again"));
   return Handled::kPending;
