@@ -8,6 +8,7 @@ import time
 
 import pytest
 from abuse import MB, Client, Neighbour, Usage, dynamodb, http, make_table
+from crowds import eight_clients_send_ahead_and_do_not_read
 from server import Server, done
 
 HEALTH = http("GET", "/health")
@@ -68,19 +69,11 @@ def metric(server, name):
 
 def test_eight_clients_that_send_ahead_and_do_not_read_take_no_more_than_50_mb(server):
     """The answers to all that was sent ahead used to be made before the first was sent: 400 MB in seconds."""
-    make_table(server, "large")
-    done(server.url, "PutItem", {"TableName": "large", "Item": {"id": {"S": "1"}, "text": {"S": "x" * 390_000}}})
     usage = Usage(server.process.pid)
-    ahead = dynamodb("GetItem", {"TableName": "large", "Key": {"id": {"S": "1"}}}) * 400
     with Neighbour(server), contextlib.ExitStack() as stack:
         usage.reset_peak()
         before = usage.resident()
-        greedy = [stack.enter_context(Client(server, receive_buffer=16 << 10)) for _ in range(8)]
-        for client in greedy:
-            # Makes room in the server's buffer, so that all the rest is read at once.
-            client.send(dynamodb("GetItem", b" " * 250_000))
-            assert client.answer().status == 400
-            client.send_what_fits(ahead)
+        greedy = eight_clients_send_ahead_and_do_not_read(server, stack)
         assert usage.peak() - before <= 50 * MB, (usage.peak() - before) >> 20
         # And whoever reads after all gets all of it, in order.
         for _ in range(20):
