@@ -1,9 +1,10 @@
 #include "cli/config.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <cstdlib>
+
+#include "json/writer.h"
+#include "model/yaml_node.h"
 
 namespace holdfast::cli {
 namespace {
@@ -17,6 +18,30 @@ std::string VariableFor(const std::string& flag) {
 
 std::string AsFlag(const std::string& name, const std::string& value) {
   return "--" + name + "=" + value;
+}
+
+// The node as a flag has it: YAML again, every text of it quoted.
+std::string InOneLine(const model::YamlNode& node) {
+  std::string text;
+  auto separate = [&](size_t i) { text.append(i == 0 ? "" : ", "); };
+  if (node.IsMap()) {
+    text.push_back('{');
+    for (size_t i = 0; i < node.entries().size(); ++i) {
+      separate(i);
+      text += InOneLine(node.entries()[i].first) + ": " + InOneLine(node.entries()[i].second);
+    }
+    return text + "}";
+  }
+  if (node.IsSequence()) {
+    text.push_back('[');
+    for (size_t i = 0; i < node.elements().size(); ++i) {
+      separate(i);
+      text += InOneLine(node.elements()[i]);
+    }
+    return text + "]";
+  }
+  json::AppendString(node.Scalar(), &text);
+  return text;
 }
 
 }  // namespace
@@ -63,33 +88,26 @@ std::vector<std::string> FlagsFromEnvironment(const std::vector<std::string>& na
 
 Result<std::vector<std::string>> FlagsFromFile(const std::string& path,
                                                const std::vector<std::string>& names) {
-  auto bad = [&](const std::string& why) { return Error(ErrorCode::kValidation, path + ": " + why); };
-  YAML::Node document;
-  try {
-    document = YAML::LoadFile(path);
-  } catch (const YAML::Exception& e) {
-    return bad(e.what());
-  }
-  if (!document.IsMap()) return bad("expected settings such as \"port: 8000\"");
+  HF_TRY(model::YamlNode document, model::ReadYamlFile(path));
+  auto bad = [&](const model::YamlNode& at, const std::string& why) {
+    return ValidationError(path + ":" + std::to_string(at.line()) + ": " + why);
+  };
+  if (!document.IsMap()) return bad(document, "expected settings such as \"port: 8000\"");
   std::vector<std::string> flags;
-  for (const auto& entry : document) {
-    auto name = entry.first.as<std::string>();
-    if (std::find(names.begin(), names.end(), name) == names.end() || name == "config") {
-      return bad("there is no setting \"" + name + "\" (line " + std::to_string(entry.first.Mark().line + 1) +
-                 ")");
-    }
-    if (entry.second.IsSequence()) {
-      for (const auto& element : entry.second) {
+  for (const auto& [key, value] : document.entries()) {
+    const std::string& name = key.Scalar();
+    if (std::find(names.begin(), names.end(), name) == names.end() || name == "config")
+      return bad(key, "there is no setting \"" + name + "\"");
+    if (value.IsSequence()) {
+      for (const model::YamlNode& element : value.elements()) {
         if (!element.IsScalar() && !(element.IsMap() && name == "issuers"))
-          return bad("\"" + name + "\" is a list of values (line " + std::to_string(element.Mark().line + 1) +
-                     ")");
-        flags.push_back(AsFlag(name, element.IsScalar() ? element.as<std::string>() : YAML::Dump(element)));
+          return bad(element, "\"" + name + "\" is a list of values");
+        flags.push_back(AsFlag(name, element.IsScalar() ? element.Scalar() : InOneLine(element)));
       }
-    } else if (entry.second.IsScalar()) {
-      flags.push_back(AsFlag(name, entry.second.as<std::string>()));
+    } else if (value.IsScalar()) {
+      flags.push_back(AsFlag(name, value.Scalar()));
     } else {
-      return bad("\"" + name + "\" must be a value or a list (line " +
-                 std::to_string(entry.second.Mark().line + 1) + ")");
+      return bad(value, "\"" + name + "\" must be a value or a list");
     }
   }
   return flags;

@@ -1,7 +1,5 @@
 #include "cli/demo.h"
 
-#include <yaml-cpp/yaml.h>
-
 #include <filesystem>
 
 #include "base/clock.h"
@@ -98,15 +96,17 @@ struct Loaded {
 
 Result<std::vector<DemoItem>> ReadWorld(const model::Model& model, const std::string& path) {
   std::vector<DemoItem> items;
-  try {
-    for (const YAML::Node& node : YAML::LoadFile(path)) {
-      std::string name = node.begin()->first.Scalar();
-      const model::Entity* entity = model.FindEntity(name);
-      if (entity == nullptr) return ValidationError(path + ": the model has no entity " + name);
-      items.push_back({entity, model::ValueOfYaml(node.begin()->second).AsMap()});
-    }
-  } catch (const YAML::Exception& e) {
-    return ValidationError(path + ": " + e.what());
+  HF_TRY(model::YamlNode world, model::ReadYamlFile(path));
+  for (const model::YamlNode& node : world.elements()) {
+    auto bad = [&](const std::string& what) {
+      return ValidationError(path + ":" + std::to_string(node.line()) + ": " + what);
+    };
+    if (!node.IsMap() || node.size() != 1 || !node.entries().front().second.IsMap())
+      return bad("an element is the name of an entity and its fields");
+    const auto& [name, fields] = node.entries().front();
+    const model::Entity* entity = model.FindEntity(name.Scalar());
+    if (entity == nullptr) return bad("the model has no entity " + name.Scalar());
+    items.push_back({entity, model::ValueOfYaml(fields).AsMap()});
   }
   return items;
 }

@@ -1,14 +1,15 @@
 #include "cli/token_flags.h"
 
-#include <yaml-cpp/yaml.h>
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <map>
+#include <optional>
 
 #include "auth/issuer.h"
 #include "base/clock.h"
 #include "cli/output.h"
+#include "model/yaml_node.h"
 #include "store/credentials.h"
 #include "store/http_client.h"
 
@@ -23,29 +24,38 @@ std::map<std::string, std::string*> NamesIn(auth::ClaimNames* claims) {
           {"agents", &claims->agents}};
 }
 
-// A text or a list of them. Throws what yaml-cpp throws.
-std::vector<std::string> Texts(const YAML::Node& node) {
-  if (node.IsScalar()) return {node.as<std::string>()};
-  return node.as<std::vector<std::string>>();
+// A text or a list of them; nothing for anything else.
+std::optional<std::vector<std::string>> TextsOf(const model::YamlNode& node) {
+  if (node.IsScalar()) return std::vector<std::string>{node.Scalar()};
+  std::vector<std::string> texts;
+  for (const model::YamlNode& element : node.elements()) {
+    if (!element.IsScalar()) return std::nullopt;
+    texts.push_back(element.Scalar());
+  }
+  if (!node.IsSequence()) return std::nullopt;
+  return texts;
 }
 
-Status ReadMember(const std::string& name, const YAML::Node& value, auth::TrustedIssuer* issuer) {
-  if (name == "issuer") {
-    issuer->name = value.as<std::string>();
-  } else if (name == "jwks") {
-    issuer->key_set = value.as<std::string>();
-  } else if (name == "audience") {
-    issuer->audiences = Texts(value);
-  } else if (name == "roles") {
-    issuer->roles = Texts(value);
+Status ReadMember(const std::string& name, const model::YamlNode& value, auth::TrustedIssuer* issuer) {
+  std::map<std::string, std::string*> texts{{"issuer", &issuer->name}, {"jwks", &issuer->key_set}};
+  std::map<std::string, std::vector<std::string>*> lists{{"audience", &issuer->audiences},
+                                                         {"roles", &issuer->roles}};
+  if (texts.contains(name)) {
+    if (!value.IsScalar()) return ValidationError("issuers: " + name + " is a text");
+    *texts[name] = value.Scalar();
+  } else if (lists.contains(name)) {
+    auto given = TextsOf(value);
+    if (!given) return ValidationError("issuers: " + name + " is a text or a list of texts");
+    *lists[name] = *std::move(given);
   } else if (name == "claims") {
-    for (const auto& [claim, text] : value.as<std::map<std::string, std::string>>()) {
+    for (const auto& [claim, text] : value.entries()) {
       auto names = NamesIn(&issuer->claims);
-      if (!names.contains(claim) || text.empty())
+      if (!names.contains(claim.Scalar()) || text.Scalar().empty())
         return ValidationError("issuers: claims are subject, role, tenant, audience and agents, not \"" +
-                               claim + "\"");
-      *names[claim] = text;
+                               claim.Scalar() + "\"");
+      *names[claim.Scalar()] = text.Scalar();
     }
+    if (!value.IsMap()) return ValidationError("issuers: claims is a map");
   } else {
     return ValidationError("issuers: there is no setting \"" + name +
                            "\"; there are issuer, jwks, audience, claims and roles");
@@ -55,12 +65,10 @@ Status ReadMember(const std::string& name, const YAML::Node& value, auth::Truste
 
 Result<auth::TrustedIssuer> ReadIssuer(const std::string& text) {
   auth::TrustedIssuer issuer;
-  try {
-    for (const auto& [name, value] : YAML::Load(text).as<std::map<std::string, YAML::Node>>())
-      HF_CHECK_OK(ReadMember(name, value, &issuer));
-  } catch (const YAML::Exception&) {
+  auto read = model::ReadYaml(text, "issuers");
+  if (!read || !read->IsMap())
     return ValidationError("issuers: expected {issuer: …, jwks: …, audience: …}, not " + text);
-  }
+  for (const auto& [name, value] : read->entries()) HF_CHECK_OK(ReadMember(name.Scalar(), value, &issuer));
   if (issuer.name.empty() || issuer.key_set.empty() || issuer.audiences.empty())
     return ValidationError("issuers: each needs issuer, jwks and audience; " +
                            (issuer.name.empty() ? "one has no issuer" : issuer.name + " lacks one"));

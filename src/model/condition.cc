@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/limits.h"
 #include "model/instant.h"
 #include "value/flat.h"
 #include "value/number.h"
@@ -26,6 +27,9 @@ class Parser {
   explicit Parser(std::string_view text) : rest_(text) {}
 
   Result<Condition> Parse() {
+    if (rest_.size() > limits::kExpressionBytesMax)
+      return ValidationError("a condition has at most " + std::to_string(limits::kExpressionBytesMax) +
+                             " bytes");
     HF_TRY(Condition condition, Alternatives());
     Space();
     if (!rest_.empty()) return Unexpected();
@@ -69,7 +73,21 @@ class Parser {
     return all;
   }
 
+  // Runs a part that may hold others of its kind.
+  template <class Part>
+  auto Deeper(const Part& part) -> decltype(part()) {
+    if (depth_ == kDepthMax)
+      return ValidationError("a condition is at most " + std::to_string(kDepthMax) + " deep");
+    ++depth_;
+    auto read = part();
+    --depth_;
+    return read;
+  }
+
   Result<Condition> Single() {
+    return Deeper([this] { return SingleHere(); });
+  }
+  Result<Condition> SingleHere() {
     Condition condition;
     if (Take("(")) {
       HF_TRY(condition, Alternatives());
@@ -131,7 +149,7 @@ class Parser {
 
   Result<Operand> InBrackets() {
     if (!Take("(")) return Unexpected();
-    HF_TRY(Operand inner, Term());
+    HF_TRY(Operand inner, Deeper([this] { return Term(); }));
     if (!Take(")")) return Unexpected();
     return inner;
   }
@@ -193,7 +211,10 @@ class Parser {
     return operand;
   }
 
+  static constexpr int kDepthMax = 32;
+
   std::string_view rest_;
+  int depth_ = 0;
 };
 
 void CollectPaths(const Condition& condition, Operand::Kind kind, std::vector<std::string>* out);

@@ -119,6 +119,22 @@ TEST(Condition, RefusesWhatItCannotRead) {
     EXPECT_FALSE(ParseCondition(text)) << text;
 }
 
+// A model may be anybody's: each of these ended the process by its recursion.
+TEST(Condition, IsBoundedInDepthAndLength) {
+  auto repeated = [](std::string_view unit, size_t times) {
+    std::string text;
+    for (size_t i = 0; i < times; ++i) text.append(unit);
+    return text;
+  };
+  for (size_t times : {size_t{100}, size_t{1'000'000}}) {
+    for (const char* unit : {"(", "if ", "count(", "if a = 1 then "})
+      EXPECT_FALSE(ParseCondition(repeated(unit, times) + "a = 1")) << unit;
+  }
+  EXPECT_TRUE(ParseCondition(repeated("(", 20) + "a = 1" + repeated(")", 20)));
+  EXPECT_FALSE(ParseCondition("a = 1" + repeated(" and a = 1", 1000)));
+  EXPECT_TRUE(ParseCondition("a = 1" + repeated(" and a = 1", 300)));
+}
+
 TEST(Condition, NamesWhatItAsksFor) {
   Condition condition = ParseCondition("if a.b = {x} then count(c[].d) = e + {y} and unique(f[].g)").value();
   EXPECT_EQ(condition.Attributes(), (std::vector<std::string>{"a", "c", "e", "f"}));

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/limits.h"
 #include "model/check_value.h"
 #include "model/instant.h"
 #include "model/item_builder.h"
@@ -100,6 +101,10 @@ Result<Expression> ParseSum(std::string_view text) {
 }  // namespace
 
 Result<Expression> ParseExpression(std::string_view text) {
+  // A sum is as deep as it has terms.
+  if (text.starts_with('$') && text.size() > limits::kExpressionBytesMax)
+    return ValidationError("an expression has at most " + std::to_string(limits::kExpressionBytesMax) +
+                           " bytes");
   if (!text.starts_with('$')) {
     if (text.find('{') == std::string_view::npos) return LiteralOf(AttributeValue(text));
     Expression templated;

@@ -1,9 +1,7 @@
 #include "model/load.h"
 
 #include <algorithm>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "model/load_commands.h"
 #include "model/notation.h"
@@ -13,16 +11,13 @@
 namespace holdfast::model {
 namespace {
 
-constexpr size_t kFileBytesMax = 1 << 20;
-
 class Loader : private YamlReader {
  public:
   Loader(std::string file, const LoadOptions& options) : YamlReader(std::move(file)), options_(options) {}
 
-  Result<std::shared_ptr<const Model>> Load(const YAML::Node& root) {
+  Result<std::shared_ptr<const Model>> Load(const YamlNode& root) {
     At top{root, ""};
-    CountNodes(root, 0);
-    if (problems().empty()) ReadTop(top);
+    ReadTop(top);
     if (problems().empty()) return std::shared_ptr<const Model>(std::move(model_));
     std::string message;
     for (const std::string& problem : problems()) message += (message.empty() ? "" : "\n") + problem;
@@ -30,12 +25,24 @@ class Loader : private YamlReader {
   }
 
  private:
+  // What a file may have. Its bytes alone would not bound what is made of it: each entity has the common
+  // attributes, and entities are compared with each other.
+  static constexpr size_t kAttributesMax = 500;
+  static constexpr size_t kAllAttributesMax = 20'000;
+  static constexpr size_t kCompiledMax = 200;
+  static constexpr std::pair<const char*, size_t> kPartsMax[] = {
+      {"tables", 64},    {"schemas", 500},   {"entities", 500}, {"patterns", 1000},
+      {"machines", 500}, {"functions", 500}, {"commands", 500}, {"roles", 100}};
+
   // --- the parts of a file ---
 
   void ReadTop(const At& top) {
     if (!top.node.IsMap()) return Problem(top, "a model is a map that begins with `model: <name>`");
     OnlyKeys(top, {"model", "version", "title", "options", "tenancy", "common", "tables", "schemas",
                    "entities", "patterns", "machines", "functions", "commands", "roles"});
+    for (const auto& [part, max] : kPartsMax) {
+      if (!AtMost(top[part], max)) return;
+    }
     model_->file = file();
     model_->name = top["model"].text();
     if (model_->name.empty()) Problem(top, "has no `model: <name>`");
@@ -205,6 +212,7 @@ class Loader : private YamlReader {
 
   std::vector<Attribute> ReadAttributes(const At& at) {
     std::vector<Attribute> attributes;
+    if (!AtMost(at, kAttributesMax)) return attributes;
     EachEntry(at, [&](const std::string& name, const At& line) {
       attributes.push_back(ReadAttribute(name, line));
     });
@@ -216,6 +224,11 @@ class Loader : private YamlReader {
     Attribute attribute;
     attribute.name = name;
     attribute.place = PlaceOf(at);
+    if (++attributes_ > kAllAttributesMax) {
+      if (problems().empty())
+        Problem(at, "a model has at most " + std::to_string(kAllAttributesMax) + " attributes in all");
+      return attribute;
+    }
     if (at.node.IsScalar()) {
       Take(at, ParseAttributeLine(at.text(), &attribute));
     } else if (at.node.IsMap()) {
@@ -252,12 +265,9 @@ class Loader : private YamlReader {
     attribute->max = Decimal(at["max"]);
     if (at["pattern"]) {
       attribute->pattern = at["pattern"].text();
-      try {
-        attribute->compiled = std::make_shared<const std::regex>(
-            attribute->pattern, std::regex::ECMAScript | std::regex::optimize);
-      } catch (const std::regex_error& e) {
-        Problem(at["pattern"], "no regular expression: " + std::string(e.what()));
-      }
+      if (++compiled_ > kCompiledMax)
+        return Problem(at["pattern"], "a model has at most " + std::to_string(kCompiledMax) + " of them");
+      attribute->compiled = Take(at["pattern"], TextPattern::Compile(attribute->pattern));
     }
     if (at["fields"]) {
       attribute->has_fields = true;
@@ -368,11 +378,14 @@ class Loader : private YamlReader {
     if (!at["table"] && model_->tables.size() > 1) Problem(at, "says no `table`, and the model has several");
 
     entity->attributes = ReadAttributes(at["attributes"]);
+    if (attributes_ > kAllAttributesMax) return;
+    std::vector<Attribute> more;
     for (const Attribute& common : common_) {
-      if (entity->Find(common.name) != nullptr) continue;
-      entity->attributes.push_back(common);
-      SortByName(&entity->attributes);
+      if (entity->Find(common.name) == nullptr) more.push_back(common);
     }
+    attributes_ += more.size();
+    std::move(more.begin(), more.end(), std::back_inserter(entity->attributes));
+    SortByName(&entity->attributes);
     ReadKey(at, entity.get());
     ReadIndexKeys(at, entity.get());
     for (const std::string& flag : Texts(at["flags"])) {
@@ -441,7 +454,7 @@ class Loader : private YamlReader {
       IndexKey key{&index, {}};
       bool complete = true;
       for (const KeyAttribute& attribute : attributes) {
-        At part = templates ? templates[attribute.name] : At{YAML::Node(YAML::NodeType::Undefined), at.path};
+        At part = templates ? templates[attribute.name] : At{YamlNode(), at.path};
         if (part) {
           key.parts.push_back({attribute, ReadTemplates(part)});
           CheckKeyPart(part, *entity, key.parts.back(), /*primary=*/false);
@@ -1058,6 +1071,13 @@ class Loader : private YamlReader {
     }
   }
 
+  // All items of its entities: then each change of the table tells what it gives next.
+  static bool IsPlainScan(const Pattern& pattern) {
+    if (pattern.cases.size() != 1 || pattern.cases[0].steps.size() != 1) return false;
+    const Step& step = pattern.cases[0].steps[0];
+    return step.form == Step::Form::kScan && step.keep.empty() && step.where.empty();
+  }
+
   // The patterns that a pattern asks.
   static std::vector<std::string> PartsOf(const Pattern& pattern) {
     std::vector<std::string> ids;
@@ -1095,6 +1115,8 @@ class Loader : private YamlReader {
           if (source != nullptr &&
               (source->cases[0].steps.empty() || source->cases[0].steps[0].returns.empty()))
             Problem(pattern.place, "takes items from " + id + ", which gives none");
+          else if (source != nullptr && id == step.memory_from && !IsPlainScan(*source))
+            Problem(pattern.place, "is filled by " + id + ", which is not a scan without conditions");
         }
       }
     }
@@ -1106,28 +1128,20 @@ class Loader : private YamlReader {
   std::set<std::pair<std::string, std::string>> overlaps_;
   std::vector<std::pair<std::string, Place>> schemas_named_;
   std::set<std::string> ids_;
+  size_t attributes_ = 0, compiled_ = 0;  // so far
 };
 
 }  // namespace
 
 Result<std::shared_ptr<const Model>> LoadModel(std::string_view yaml, const std::string& file,
                                                const LoadOptions& options) {
-  if (yaml.size() > kFileBytesMax) return ValidationError(file + ": larger than 1 MB");
-  YAML::Node root;
-  try {
-    root = YAML::Load(std::string(yaml));
-    return Loader(file, options).Load(root);
-  } catch (const YAML::Exception& e) {
-    return ValidationError(file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
-  }
+  HF_TRY(YamlNode root, ReadYaml(yaml, file));
+  return Loader(file, options).Load(root);
 }
 
 Result<std::shared_ptr<const Model>> LoadModelFile(const std::string& path, const LoadOptions& options) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return ValidationError(path + ": cannot be read");
-  std::ostringstream text;
-  text << file.rdbuf();
-  return LoadModel(text.str(), path, options);
+  HF_TRY(YamlNode root, ReadYamlFile(path));
+  return Loader(path, options).Load(root);
 }
 
 }  // namespace holdfast::model

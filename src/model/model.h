@@ -9,7 +9,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "holdfast/value.h"
 #include "model/condition.h"
 #include "model/key_template.h"
+#include "model/text_pattern.h"
 
 namespace holdfast::model {
 
@@ -78,8 +78,8 @@ struct Attribute {
   bool open_choices = false;
   std::optional<double> min;
   std::optional<double> max;
-  std::string pattern;                         // as written
-  std::shared_ptr<const std::regex> compiled;  // null without one
+  std::string pattern;                  // as written
+  std::optional<TextPattern> compiled;  // none without one
 
   std::vector<Attribute> fields;           // of a map; in order of name
   bool has_fields = false;                 // a map of which nothing is said takes anything

@@ -1,8 +1,6 @@
 // Reading YAML with the place of every problem: what the loaders of a model's parts share.
 #pragma once
 
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -11,6 +9,7 @@
 
 #include "holdfast/result.h"
 #include "model/model.h"
+#include "model/yaml_node.h"
 #include "value/number.h"
 
 namespace holdfast::model {
@@ -27,28 +26,12 @@ void SortByName(std::vector<T>* all) {
 
 // A node with the path that leads to it.
 struct At {
-  YAML::Node node;
+  YamlNode node;
   std::string path;
 
-  At() = default;
-  At(const YAML::Node& at_node, std::string at_path) : node(at_node), path(std::move(at_path)) {}
-  At(const At&) = default;
-  ~At() = default;
-  // Leads to the other node from now on. YAML::Node's own assignment would write it into the document.
-  At& operator=(const At& other) {
-    node.reset(other.node);
-    path = other.path;
-    return *this;
-  }
-
-  At operator[](const std::string& key) const {
-    const YAML::Node& fixed = node;  // so that looking does not make it
-    YAML::Node found = node.IsMap() ? fixed[key] : YAML::Node(YAML::NodeType::Undefined);
-    // What was not found must not be asked for its type.
-    return {found ? found : YAML::Node(YAML::NodeType::Undefined), path.empty() ? key : path + "." + key};
-  }
+  At operator[](const std::string& key) const { return {node[key], path.empty() ? key : path + "." + key}; }
   explicit operator bool() const { return node.IsDefined() && !node.IsNull(); }
-  std::string text() const { return node.IsScalar() ? node.Scalar() : std::string(); }
+  const std::string& text() const { return node.Scalar(); }
 };
 
 class YamlReader {
@@ -65,9 +48,9 @@ class YamlReader {
     std::string text = file_ + ":" + std::to_string(line) + ": " + (path.empty() ? "" : path + ": ") + what;
     if (!Has(problems_, text)) problems_.push_back(std::move(text));
   }
-  void Problem(const At& at, const std::string& what) { Problem(at.node.Mark().line + 1, at.path, what); }
+  void Problem(const At& at, const std::string& what) { Problem(at.node.line(), at.path, what); }
   void Problem(const Place& place, const std::string& what) { Problem(place.line, place.path, what); }
-  static Place PlaceOf(const At& at) { return {at.node.Mark().line + 1, at.path}; }
+  static Place PlaceOf(const At& at) { return {at.node.line(), at.path}; }
   // Reports the error of a small notation where it stands.
   template <class T>
   std::optional<T> Take(const At& at, Result<T> result) {
@@ -76,37 +59,16 @@ class YamlReader {
     return std::nullopt;
   }
 
-  // Aliases can make a small file a large tree: all of it is counted before any of it is read.
-  void CountNodes(const YAML::Node& node, int depth) {
-    if (++nodes_ > kNodesMax || depth > kDepthMax) {
-      if (problems_.empty()) Problem(node.Mark().line + 1, "", "the file is too large or nested too deeply");
-      return;
-    }
-    if (!node.IsMap() && !node.IsSequence()) return;
-    std::set<std::string> names;
-    for (const auto& entry : node) {
-      if (!problems_.empty()) return;
-      if (node.IsSequence()) {
-        CountNodes(entry, depth + 1);
-        continue;
-      }
-      if (!entry.first.IsScalar() || !names.insert(entry.first.Scalar()).second) {
-        Problem(entry.first.Mark().line + 1, "", "the key " + entry.first.Scalar() + " stands here twice");
-      }
-      CountNodes(entry.second, depth + 1);
-    }
-  }
-
   // --- plain YAML ---
 
   void OnlyKeys(const At& at, std::initializer_list<std::string_view> known) {
     if (!at.node.IsMap()) return;
-    for (const auto& entry : at.node) {
-      std::string name = entry.first.Scalar();
+    for (const auto& entry : at.node.entries()) {
+      const std::string& name = entry.first.Scalar();
       if (std::find(known.begin(), known.end(), name) != known.end()) continue;
       std::string list;
       for (std::string_view key : known) list.append(list.empty() ? "" : ", ").append(key);
-      Problem(entry.first.Mark().line + 1, at.path, "unknown key " + name + "; known here: " + list);
+      Problem(entry.first.line(), at.path, "unknown key " + name + "; known here: " + list);
     }
   }
 
@@ -114,7 +76,16 @@ class YamlReader {
   void EachEntry(const At& at, const Visit& visit) {
     if (!at) return;
     if (!at.node.IsMap()) return Problem(at, "should be a map");
-    for (const auto& entry : at.node) visit(entry.first.Scalar(), at[entry.first.Scalar()]);
+    for (const auto& [key, value] : at.node.entries())
+      visit(key.Scalar(), At{value, at.path.empty() ? key.Scalar() : at.path + "." + key.Scalar()});
+  }
+  // Whether a map or list has no more than so many; reports it where it has. For parts that are compared with
+  // each other: a file of a megabyte could make their number squared.
+  bool AtMost(const At& at, size_t max) {
+    if (at.node.size() <= max) return true;
+    Problem(at, "has " + std::to_string(at.node.size()) + " entries; at most " + std::to_string(max) +
+                    " are supported");
+    return false;
   }
   // A list, or one that stands for a list of one.
   template <class Visit>
@@ -122,7 +93,8 @@ class YamlReader {
     if (!at) return;
     if (!at.node.IsSequence()) return visit(at);
     size_t i = 0;
-    for (const auto& element : at.node) visit(At{element, at.path + "[" + std::to_string(i++) + "]"});
+    for (const YamlNode& element : at.node.elements())
+      visit(At{element, at.path + "[" + std::to_string(i++) + "]"});
   }
   std::vector<std::string> Texts(const At& at) {
     std::vector<std::string> texts;
@@ -155,13 +127,10 @@ class YamlReader {
   }
 
  private:
-  static constexpr size_t kNodesMax = 100'000;
-  static constexpr int kDepthMax = 40;
   static constexpr size_t kProblemsMax = 50;
 
   const std::string file_;
   std::vector<std::string> problems_;
-  size_t nodes_ = 0;
 };
 
 }  // namespace holdfast::model

@@ -137,4 +137,4 @@ def test_issuers_stand_in_the_config_file(tmp_path):
     assert server.stop() == 0, "a URL that does not answer is no reason not to start"
     config.write_text("issuers:\n  - [i]\n")
     done = subprocess.run([PROGRAM, "serve", "--config", config], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and "is a list of values (line 2)" in done.stderr
+    assert done.returncode == 2 and ":2: " in done.stderr and "is a list of values" in done.stderr

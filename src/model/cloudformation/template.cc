@@ -11,7 +11,7 @@
 namespace holdfast::model::cloudformation {
 namespace {
 
-constexpr size_t kFileBytesMax = 1 << 20;
+constexpr size_t kTextBytesMax = 1 << 20;
 constexpr size_t kMadeBytesMax = 8 << 20;  // by all functions together
 constexpr size_t kMadeBytesEach = 64;      // counted for a text besides its own: empty ones cost as well
 constexpr size_t kNestedMax = 200;
@@ -39,7 +39,7 @@ Call CallAt(const At& at) {
     return {name == "Ref" || name == "Condition" ? name : "Fn::" + name, at};
   }
   if (!at.node.IsMap() || at.node.size() != 1) return {};
-  std::string name = at.node.begin()->first.Scalar();
+  std::string name = at.node.entries().front().first.Scalar();
   if (name != "Ref" && !name.starts_with("Fn::")) return {};
   return {name, at[name]};
 }
@@ -50,17 +50,17 @@ struct Parameter {
 };
 
 At ElementAt(const At& at, size_t i) {
-  return {at.node[i], at.path + "[" + std::to_string(i) + "]"};
+  return {i < at.node.elements().size() ? at.node.elements()[i] : YamlNode(),
+          at.path + "[" + std::to_string(i) + "]"};
 }
 
 class Reader : private YamlReader {
  public:
   Reader(const std::string& file, const ReadOptions& options) : YamlReader(file), options_(options) {}
 
-  Result<Template> Read(const YAML::Node& root) {
-    CountNodes(root, 0);
+  Result<Template> Read(const YamlNode& root) {
     top_ = {root, ""};
-    if (problems().empty()) ReadTop();
+    ReadTop();
     if (problems().empty()) return std::move(template_);
     std::string message;
     for (const std::string& problem : problems()) message += (message.empty() ? "" : "\n") + problem;
@@ -140,9 +140,9 @@ class Reader : private YamlReader {
     std::vector<std::string> allowed = Texts(at["AllowedValues"]);
     if (!allowed.empty() && !Has(allowed, text)) return Problem(at, text + " is none of its AllowedValues");
     auto size = static_cast<int64_t>(text.size());
-    if (size < Integer(at["MinLength"], 0, 0, kFileBytesMax))
+    if (size < Integer(at["MinLength"], 0, 0, kTextBytesMax))
       Problem(at, text + " is shorter than its MinLength");
-    if (size > Integer(at["MaxLength"], kFileBytesMax, 0, kFileBytesMax))
+    if (size > Integer(at["MaxLength"], kTextBytesMax, 0, kTextBytesMax))
       Problem(at, text + " is longer than its MaxLength");
     if (type != "Number" && type != "List<Number>") return;
     auto number = value::Number::Parse(text);
@@ -590,8 +590,7 @@ class Reader : private YamlReader {
         made += "${" + name.substr(1) + "}";
         continue;
       }
-      made += SubName(
-          name, with_names ? ElementAt(argument, 1) : At{YAML::Node(YAML::NodeType::Undefined), ""}, at);
+      made += SubName(name, with_names ? ElementAt(argument, 1) : At{}, at);
       made_bytes_ += kMadeBytesEach;
       if (made_bytes_ > kMadeBytesMax || made.size() > kMadeBytesMax || !problems().empty()) break;
     }
@@ -749,43 +748,18 @@ std::string JoinSurrogates(std::string_view json) {
   return joined;
 }
 
-// The line on which a second document begins, from 0. Not by YAML::LoadAll, which does not end with every
-// text.
-std::optional<int> SecondDocument(std::string_view text) {
-  bool began = false;
-  for (int line = 0; !text.empty(); ++line) {
-    std::string_view row = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), row.size() + 1));
-    bool marks = row.starts_with("---") && (row.size() == 3 || row.find_first_of(" \t\r") == 3);
-    if (marks && began) return line;
-    bool empty = row.find_first_not_of(" \t\r") == std::string_view::npos || row[0] == '#' || row[0] == '%';
-    began = began || marks || !empty;
-  }
-  return std::nullopt;
-}
-
-YAML::Node Parse(std::string_view text) {
+// Strict JSON has surrogates where YAML has none.
+Result<YamlNode> Parse(std::string_view text, const std::string& file) {
   size_t begin = text.find_first_not_of(" \t\r\n");
   bool json = begin != std::string_view::npos && text[begin] == '{';
-  YAML::Node document = YAML::Load(json ? JoinSurrogates(text) : std::string(text));
-  std::optional<int> second = SecondDocument(text);
-  if (second) {
-    YAML::Mark mark;
-    mark.line = *second;
-    throw YAML::Exception(mark, "a template is one document");
-  }
-  return document;
+  return json ? ReadYaml(JoinSurrogates(text), file) : ReadYaml(text, file);
 }
 
 }  // namespace
 
 Result<Template> ReadTemplate(std::string_view text, const std::string& file, const ReadOptions& options) {
-  if (text.size() > kFileBytesMax) return ValidationError(file + ": larger than 1 MB");
-  try {
-    return Reader(file, options).Read(Parse(text));
-  } catch (const YAML::Exception& e) {
-    return ValidationError(file + ":" + std::to_string(e.mark.line + 1) + ": " + e.msg);
-  }
+  HF_TRY(YamlNode root, Parse(text, file));
+  return Reader(file, options).Read(root);
 }
 
 }  // namespace holdfast::model::cloudformation

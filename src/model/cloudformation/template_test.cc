@@ -280,7 +280,7 @@ TEST(Template, DB_I_02_WhatIsNotSupportedIsNamedWithItsPlace) {
   EXPECT_EQ(
       Problem(Simple("      TableName: null\n")),
       "t.yaml:8: Resources.Orders.Properties.TableName: has no value; AWS::NoValue leaves a property out");
-  EXPECT_THAT(Problem(Simple() + "---\n" + Simple()), HasSubstr("t.yaml:8: a template is one document"));
+  EXPECT_THAT(Problem(Simple() + "---\n" + Simple()), HasSubstr("t.yaml:8: a file has one document"));
   EXPECT_EQ(Problem(Simple("      StreamSpecification: !Ref AWS::NoValue\n") +
                     "Outputs: {S: {Value: !GetAtt Orders.StreamArn}}\n"),
             "t.yaml:9: Outputs.S.Value: Orders has no StreamSpecification");
