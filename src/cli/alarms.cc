@@ -4,6 +4,7 @@
 #include <charconv>
 #include <future>
 
+#include "cli/number.h"
 #include "cli/token_flags.h"
 #include "json/plain.h"
 #include "model/refusal.h"
@@ -170,9 +171,8 @@ void AddAlarmFlags(CLI::App* app, AlarmFlags* flags) {
                   "Request units that a table is planned to use in a month: TABLE=READS/WRITES")
       ->take_all()
       ->allow_extra_args(false);
-  app->add_option("--alarm-interval-ms", flags->interval_millis, "How often alarms are looked at")
-      ->check(CLI::Range(int64_t{10}, int64_t{3'600'000}))
-      ->capture_default_str();
+  AddNumber(app, "--alarm-interval-ms", &flags->interval_millis, 10, 3'600'000,
+            "How often alarms are looked at");
 }
 
 Result<wire::AlarmSettings> AlarmSettingsOf(const AlarmFlags& flags, const ServerHas& has) {

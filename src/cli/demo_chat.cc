@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "auth/issuer.h"
+#include "cli/number.h"
 #include "cli/serve.h"
 
 namespace holdfast::cli {
@@ -64,13 +65,10 @@ void AddDemoChatCommand(CLI::App* demo, Run* run) {
   auto config = std::make_shared<ChatConfig>();
   CLI::App* chat = demo->add_subcommand(
       "chat", "Talk to an agent in the page: it answers, and asks after you when you fall silent");
-  chat->add_option("--port", config->port, "Port to listen on; 0 takes any free one")
-      ->check(CLI::Range(0, 65'535))
-      ->capture_default_str();
+  AddNumber(chat, "--port", &config->port, 0, 65'535, "Port to listen on; 0 takes any free one");
   chat->add_option("--data", config->data, "Directory of the store; in memory unless told")->type_name("DIR");
-  chat->add_option("--follow-up", config->follow_up_seconds, "Seconds of silence until the agent asks")
-      ->check(CLI::Range(0.1, 86'400.0))
-      ->capture_default_str();
+  AddNumber(chat, "--follow-up", &config->follow_up_seconds, 0.1, 86'400.0,
+            "Seconds of silence until the agent asks");
   chat->callback([config, run] { *run = [config] { return DemoChat(*config); }; });
 }
 

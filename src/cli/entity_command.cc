@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/arguments.h"
+#include "cli/number.h"
 #include "cli/store_flags.h"
 #include "json/plain.h"
 #include "model/from_text.h"
@@ -18,7 +19,7 @@ struct PageFlags {
 };
 
 void AddPageFlags(CLI::App* app, PageFlags* flags) {
-  app->add_option("--limit", flags->page.limit, "How many to a page, 1 to 1000");
+  AddNumber(app, "--limit", &flags->page.limit, 1, 1000, "How many to a page");
   CLI::Option* cursor = app->add_option("--cursor", flags->page.cursor, "Where the page before ended");
   app->add_flag("--all", flags->all, "All pages")->excludes(cursor);
 }

@@ -1,5 +1,6 @@
 #include "cli/keys.h"
 
+#include "cli/number.h"
 #include "holdfast/master_keys.h"
 
 namespace holdfast::cli {
@@ -69,7 +70,7 @@ void AddKeyCommands(CLI::App* app, Run* run) {
   add("show", "Versions and their state, not the keys", &Show);
   auto [disable, config] =
       add("disable", "Let a version open nothing any more; rewrite and rewrap before", &Disable);
-  disable->add_option("version", config->version, "The version, from 1")->required();
+  AddNumber(disable, "version", &config->version, 1, 1'000'000, "The version")->required();
 }
 
 }  // namespace holdfast::cli

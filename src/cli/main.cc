@@ -12,6 +12,7 @@
 #include "cli/jobs.h"
 #include "cli/keys.h"
 #include "cli/model_command.h"
+#include "cli/number.h"
 #include "cli/policy.h"
 #include "cli/run.h"
 #include "cli/search.h"
@@ -28,8 +29,7 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
   const std::map<std::string, Durability> durabilities{
       {"sync", Durability::kSync}, {"interval", Durability::kInterval}, {"none", Durability::kNone}};
 
-  serve->add_option("--port", config->http.port, "Port to listen on; 0 takes any free one")
-      ->capture_default_str();
+  AddNumber(serve, "--port", &config->http.port, 0, 65'535, "Port to listen on; 0 takes any free one");
   serve->add_option("--address", config->http.address, "Address to listen on")->capture_default_str();
   serve->add_option("--data", config->store.directory, "Directory of the store, created when it is not there")
       ->capture_default_str();
@@ -42,13 +42,14 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
           "the last --sync-interval-ms. none: a clean shutdown only")
       ->transform(CLI::CheckedTransformer(durabilities, CLI::ignore_case))
       ->option_text("{sync,interval,none}=sync");  // the transformer's own text holds the enum's raw bytes
-  serve->add_option("--sync-interval-ms", config->store.sync_interval_millis, "With --durability interval")
-      ->capture_default_str();
+  AddNumber(serve, "--sync-interval-ms", &config->store.sync_interval_millis, 1, 3'600'000,
+            "With --durability interval");
   serve
       ->add_option("--memory", config->memory_bytes,
                    "What the server may take: cache, write buffers, vectors, sessions, requests. 400M, 2G; "
                    "unless told a quarter of the machine's")
       ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->check(NumberFrom<uint64_t>(1, uint64_t{1} << 44))
       ->type_name("SIZE");
   serve
       ->add_option(
@@ -56,16 +57,12 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
           "Ship checkpoints and the log to this directory, on another disk, so that `holdfast restore` "
           "can bring back any second")
       ->type_name("DIR");
-  serve->add_option("--archive-days", config->store.archive_days, "For how long every second is kept there")
-      ->check(CLI::Range(int64_t{1}, int64_t{3650}))
-      ->capture_default_str();
-  serve
-      ->add_option("--ttl-sweep-ms", config->store.ttl_sweep_millis, "How often expired items are looked for")
-      ->capture_default_str();
-  serve
-      ->add_option("--transient-status-ms", config->store.transient_status_millis,
-                   "How long tables stay CREATING, UPDATING or DELETING, as they do on AWS")
-      ->capture_default_str();
+  AddNumber(serve, "--archive-days", &config->store.archive_days, 1, 3650,
+            "For how long every second is kept there");
+  AddNumber(serve, "--ttl-sweep-ms", &config->store.ttl_sweep_millis, 1, 86'400'000,
+            "How often expired items are looked for");
+  AddNumber(serve, "--transient-status-ms", &config->store.transient_status_millis, 0, 3'600'000,
+            "How long tables stay CREATING, UPDATING or DELETING, as they do on AWS");
   serve->add_flag("--compact-at-start", config->compact_at_start, "Compact the store before listening");
   serve
       ->add_option("--models", config->models.flags.models,
@@ -122,33 +119,19 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
   serve->add_option("--allow-host", config->protocol.hosts, "A name besides localhost under which to answer")
       ->take_all();
 
-  serve->add_option("--io-threads", config->http.io_threads, "Event loops; 0: one per core")
-      ->capture_default_str();
-  serve->add_option("--worker-threads", config->worker_threads, "Threads for what has to wait")
-      ->capture_default_str();
-  serve->add_option("--max-connections", config->http.connections_max, "Connections at a time")
-      ->capture_default_str();
-  serve
-      ->add_option("--request-timeout", config->http.request_seconds_max,
-                   "Seconds a client has to send a request")
-      ->capture_default_str();
-  serve
-      ->add_option("--idle-timeout", config->http.idle_seconds_max,
-                   "Seconds until an idle connection is closed")
-      ->capture_default_str();
-  serve
-      ->add_option("--trip-choice-minutes", config->trip_choice_minutes,
-                   "Cancel a booking whose options nobody chooses from for so long; 0: never")
-      ->check(CLI::Range(int64_t{0}, int64_t{525'600}))
-      ->capture_default_str();
-  serve
-      ->add_option("--drain-seconds", config->drain_seconds,
-                   "Seconds that requests have to finish at SIGTERM")
-      ->capture_default_str();
-  serve
-      ->add_option("--slow-request-ms", config->protocol.slow_request_millis,
-                   "Log requests from this on; -1: none")
-      ->capture_default_str();
+  AddNumber(serve, "--io-threads", &config->http.io_threads, 0, 1024, "Event loops; 0: one per core");
+  AddNumber(serve, "--worker-threads", &config->worker_threads, 1, 1024, "Threads for what has to wait");
+  AddNumber(serve, "--max-connections", &config->http.connections_max, 1, 1'000'000, "Connections at a time");
+  AddNumber(serve, "--request-timeout", &config->http.request_seconds_max, 1, 86'400,
+            "Seconds a client has to send a request");
+  AddNumber(serve, "--idle-timeout", &config->http.idle_seconds_max, 1, 604'800,
+            "Seconds until an idle connection is closed");
+  AddNumber(serve, "--trip-choice-minutes", &config->trip_choice_minutes, 0, 525'600,
+            "Cancel a booking whose options nobody chooses from for so long; 0: never");
+  AddNumber(serve, "--drain-seconds", &config->drain_seconds, 0, 3600,
+            "Seconds that requests have to finish at SIGTERM");
+  AddNumber(serve, "--slow-request-ms", &config->protocol.slow_request_millis, -1, 3'600'000,
+            "Log requests from this on; -1: none");
   // Nobody else is helped by it: not in --help.
   serve->add_option("--test-file-bytes", config->file_bytes)
       ->group("")
@@ -172,14 +155,13 @@ void AddSearchOptions(CLI::App* search, SearchConfig* config) {
   search->add_option("--vector-file", config->vector_file, "Search near the vector in this file");
   search->add_option("--like", config->like,
                      "Search near the vector of the item with this key: '{\"id\":{\"S\":\"7\"}}'");
-  search->add_option("--top-k", config->top_k, "How many to find, at most 100")->capture_default_str();
+  AddNumber(search, "--top-k", &config->top_k, 1, 100, "How many to find");
   search->add_option("--where", config->where, "A SearchConditionExpression: 'tenant = :t'");
   search->add_option("--value", config->values, "A value it names: ':t={\"S\":\"x\"}'")
       ->take_all()
       ->allow_extra_args(false);
-  search->add_option(
-      "--threshold", config->threshold,
-      "Only what is at least so similar, -1 to 1; for indexes of the distance function COSINE");
+  AddNumber(search, "--threshold", &config->threshold, -1, 1,
+            "Only what is at least so similar; for indexes of the distance function COSINE");
   search->add_flag("--json", config->json, "Print the answer as JSON");
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <sstream>
 
+#include "cli/number.h"
 #include "cli/show.h"
 #include "cli/store_flags.h"
 #include "cli/version.h"
@@ -333,18 +334,21 @@ std::pair<CLI::App*, FileConfig*> AddFileCommand(CLI::App* model, const std::str
 void AddCost(CLI::App* model, Run* run) {
   auto [app, config] = AddCommand(
       model, "cost", "What a month on DynamoDB on demand would cost; sizes can be measured", run, &Cost);
+constexpr double kUsageMax = 1e12;
+
   AddStoreFlags(app, &config->store);
   AddModelFlags(app, &config->models);
   generate::Usage* usage = &config->usage;
-  app->add_option("--storage-gb", config->storage_gb, "Gigabytes in tables");
-  app->add_option("--writes", usage->writes, "Write request units in the month");
-  app->add_option("--reads", usage->reads, "Read request units in the month");
-  app->add_option("--index-storage-gb", config->index_storage_gb, "Gigabytes in indexes");
-  app->add_option("--index-writes", usage->index_writes, "Write request units of indexes");
-  app->add_option("--index-reads", usage->index_reads, "Read request units of indexes");
-  app->add_option("--pitr-gb", config->pitr_gb, "Gigabytes under point-in-time recovery");
-  app->add_option("--backup-gb", usage->backup_gb, "Gigabytes in backups on demand");
-  app->add_option("--backup-price", usage->backup_price, "USD for a gigabyte of backup in a month");
+  AddNumber(app, "--storage-gb", &config->storage_gb, 0, kUsageMax, "Gigabytes in tables");
+  AddNumber(app, "--writes", &usage->writes, 0, kUsageMax, "Write request units in the month");
+  AddNumber(app, "--reads", &usage->reads, 0, kUsageMax, "Read request units in the month");
+  AddNumber(app, "--index-storage-gb", &config->index_storage_gb, 0, kUsageMax, "Gigabytes in indexes");
+  AddNumber(app, "--index-writes", &usage->index_writes, 0, kUsageMax, "Write request units of indexes");
+  AddNumber(app, "--index-reads", &usage->index_reads, 0, kUsageMax, "Read request units of indexes");
+  AddNumber(app, "--pitr-gb", &config->pitr_gb, 0, kUsageMax, "Gigabytes under point-in-time recovery");
+  AddNumber(app, "--backup-gb", &usage->backup_gb, 0, kUsageMax, "Gigabytes in backups on demand");
+  AddNumber(app, "--backup-price", &usage->backup_price, 0, kUsageMax,
+            "USD for a gigabyte of backup in a month");
 }
 
 }  // namespace

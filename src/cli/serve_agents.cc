@@ -6,6 +6,7 @@
 
 #include "apps/echo_agent.h"
 #include "base/file.h"
+#include "cli/number.h"
 #include "model/instant.h"
 
 namespace holdfast::cli {
@@ -47,10 +48,8 @@ void AddAgentFlags(CLI::App* app, AgentFlags* flags) {
       ->allow_extra_args(false);
   app->add_option("--webhook-secret-file", flags->webhook_secret_file,
                   "File whose text signs the bodies of webhooks (HMAC-SHA-256)");
-  app->add_option("--agent-retention-days", flags->retention_days,
-                  "Remove what sessions have done with after so many days; 0: never")
-      ->check(CLI::Range(int64_t{0}, int64_t{36'500}))
-      ->capture_default_str();
+  AddNumber(app, "--agent-retention-days", &flags->retention_days, 0, 36'500,
+            "Remove what sessions have done with after so many days; 0: never");
 }
 
 Result<agent::RuntimeOptions> RuntimeOptionsOf(const AgentFlags& flags, bool shared) {

@@ -4,6 +4,7 @@
 
 #include "auth/issuer.h"
 #include "base/clock.h"
+#include "cli/number.h"
 #include "cli/token_flags.h"
 #include "model/instant.h"
 
@@ -69,7 +70,7 @@ void AddTokenCommand(CLI::App* app, Run* run) {
   const std::map<std::string, int64_t> units{{"s", 1}, {"m", 60}, {"h", 3600}, {"d", kDaySeconds}};
   token->add_option("--ttl", config->ttl_seconds, "How long it counts: 90s, 30m, 12h, 7d")
       ->transform(CLI::AsNumberWithUnit(units, CLI::AsNumberWithUnit::CASE_SENSITIVE, "TIME"))
-      ->check(CLI::Range(int64_t{1}, 366 * kDaySeconds))
+      ->check(NumberFrom<int64_t>(1, 366 * kDaySeconds))
       ->default_str("12h");
 }
 
