@@ -116,7 +116,10 @@ Result<bool> CheckStore(const CheckConfig& config, const std::vector<ModelPtr>& 
     HF_TRY(std::vector<TableReport> reports, application->Compare());
     for (const TableReport& report : reports) {
       sound = sound && IsSound(report);
-      if (report.status != "missing") live[report.table] = model->TableNamed(report.table);
+      // The model need not name it: commands keep their idempotency keys in a table of their own, whose items
+      // are of no entity.
+      const model::Table* table = model->TableNamed(report.table);
+      if (report.status != "missing" && table != nullptr) live[report.table] = table;
       tables.Add(NodeOf(report));
       if (!config.json) Print(report);
     }
@@ -331,11 +334,11 @@ std::pair<CLI::App*, FileConfig*> AddFileCommand(CLI::App* model, const std::str
   return {app, config};
 }
 
+constexpr double kUsageMax = 1e12;
+
 void AddCost(CLI::App* model, Run* run) {
   auto [app, config] = AddCommand(
       model, "cost", "What a month on DynamoDB on demand would cost; sizes can be measured", run, &Cost);
-constexpr double kUsageMax = 1e12;
-
   AddStoreFlags(app, &config->store);
   AddModelFlags(app, &config->models);
   generate::Usage* usage = &config->usage;

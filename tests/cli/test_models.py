@@ -1,7 +1,7 @@
 """`holdfast model`: files are checked, tables are made and compared, costs are those of the bill (MOD-03, MOD-04, DB-C)."""
 import pytest
 import yaml
-from program import LIBRARY
+from program import FERRY, LIBRARY
 
 
 def changed(tmp_path, old, new):
@@ -44,6 +44,12 @@ def test_drift_is_told(client, server, holdfast):
         [table] = holdfast.json("model", command, LIBRARY, code=4)["tables"]
         assert table["status"] == "drifted" and "the key should be pk:S / sk:S" in table["details"][0]
     assert len(client.describe_table(TableName="Library-dev")["Table"]["KeySchema"]) == 1
+
+
+# The table of idempotency keys, which no model names, was looked up in the model: the program died.
+def test_a_model_with_commands_is_checked_where_it_was_applied(ferry):
+    answer = ferry.store.json("model", "check", FERRY)
+    assert [table["status"] for table in answer["tables"]] == ["as it should be"] * 2 and answer["unknown"] == []
 
 
 def test_missing_tables_are_told(library, holdfast):
