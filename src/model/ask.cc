@@ -5,7 +5,9 @@
 
 #include "base/limits.h"
 #include "model/instant.h"
+#include "model/refusal.h"
 #include "model/search.h"
+#include "model/sorted_page.h"
 #include "model/time_order.h"
 #include "store/acting_for.h"
 
@@ -18,7 +20,8 @@ using value::Type;
 using value::ValueView;
 
 constexpr size_t kPageMax = 1000;
-constexpr size_t kSortedMax = 1000;
+// Of a result that is sorted in memory, per page: each reads all of it.
+constexpr size_t kSortedMax = 20'000;
 // Pages of the store that one page of a pattern may read through a filter before it answers with what it has.
 constexpr int kStorePagesMax = 64;
 // What one request may read through other patterns before C++ should leave the rest to the next page, and
@@ -677,66 +680,70 @@ std::string Asking::BoundTo() const {
          std::string(Item(bound).flat());
 }
 
+Result<bool> Asking::RunStep(const Step& step, size_t want, Position* position, std::vector<Record>* out) {
+  switch (step.form) {
+    case Form::kQuery: {
+      HF_TRY(Planned planned, PlanQuery(step));
+      return RunQuery(std::move(planned), want - out->size(), position, out);
+    }
+    case Form::kScan: return RunScan(step, want, position, out);
+    case Form::kGet: {
+      HF_TRY(Item stored, runtime_.Load(caller_, *step.returns[0], Item(params_), step.consistent));
+      out->emplace_back(step.returns[0], std::move(stored));
+      return false;
+    }
+    default: {
+      HF_TRY(Planned planned, PlanKeys(step));
+      HF_CHECK_OK(RunKeys(planned, out));
+      return false;
+    }
+  }
+}
+
+Status Asking::RunSorted(size_t want, const Position& after, Answer* answer) {
+  if (after.skip > 0 && after.after_item.empty())
+    return Refuse("InvalidCursor", "the cursor is of an older version; ask for the first page again");
+  SortedPage page(pattern_.sort, want, after);
+  size_t reads = 0;
+  for (const Step& step : case_->steps) {
+    Position position;
+    for (bool more = true; more;) {
+      if (reads++ == kSortedMax / kPageMax)
+        return Refuse("ResultTooLarge", pattern_.id + " is sorted as a whole, and has more than " +
+                                            std::to_string(kSortedMax) + " items to sort");
+      std::vector<Record> read;
+      HF_TRY(more, RunStep(step, kPageMax, &position, &read));
+      for (Record& record : read) page.Add(std::move(record));
+    }
+  }
+  bool more = false;
+  Position end;
+  answer->records = page.Take(&more, &end);
+  if (more) answer->cursor = runtime_.cursors_.Encode(end, BoundTo());
+  return Ok{};
+}
+
 Status Asking::RunReads(const PageRequest& page, Answer* answer) {
   HF_TRY(size_t want, PageSize(page));
   Position position;
   if (!page.cursor.empty()) {
     HF_TRY(position, runtime_.cursors_.Decode(page.cursor, BoundTo()));
   }
-  bool sorted = !pattern_.sort.empty();
-  size_t read_until = sorted ? kSortedMax : want;
+  if (!pattern_.sort.empty()) return RunSorted(want, position, answer);
   bool more = false;
-  auto skip = static_cast<size_t>(position.skip);
   for (auto step = static_cast<size_t>(position.step); step < case_->steps.size() && !more; ++step) {
-    if (answer->records.size() == read_until) {
+    if (answer->records.size() == want) {
       more = true;
       position = Position{};
       position.step = static_cast<int64_t>(step);
       break;
     }
     const Step& current = case_->steps[step];
-    size_t left = read_until - answer->records.size();
-    switch (current.form) {
-      case Form::kQuery: {
-        HF_TRY(Planned planned, PlanQuery(current));
-        HF_TRY(more, RunQuery(std::move(planned), left, &position, &answer->records));
-        break;
-      }
-      case Form::kScan: {
-        HF_TRY(more, RunScan(current, read_until, &position, &answer->records));
-        break;
-      }
-      case Form::kGet: {
-        HF_TRY(Item stored, runtime_.Load(caller_, *current.returns[0], Item(params_), current.consistent));
-        answer->records.emplace_back(current.returns[0], std::move(stored));
-        break;
-      }
-      default: {
-        HF_TRY(Planned planned, PlanKeys(current));
-        HF_CHECK_OK(RunKeys(planned, &answer->records));
-      }
-    }
+    HF_TRY(more, RunStep(current, want, &position, &answer->records));
     if (!more) {
       position = Position{};
       position.step = static_cast<int64_t>(step) + 1;
     }
-  }
-  if (sorted) {
-    auto key = [&](const Record& record) { return record.stored().Get(pattern_.sort); };
-    std::stable_sort(answer->records.begin(), answer->records.end(), [&](const Record& a, const Record& b) {
-      auto left = key(a);
-      auto right = key(b);
-      if (!left || !right) return left && !right;
-      bool numbers = left->type() == Type::kNumber;
-      // Stored items may mix types: numbers come first, so that this stays an order.
-      if (numbers != (right->type() == Type::kNumber)) return numbers;
-      if (numbers) return left->AsDouble() < right->AsDouble();
-      return ReadableValue(*left) < ReadableValue(*right);
-    });
-    Position from;
-    from.skip = static_cast<int64_t>(skip);
-    TakePage(from, want, std::exchange(answer->records, {}), answer);
-    return Ok{};
   }
   if (more) answer->cursor = runtime_.cursors_.Encode(position, BoundTo());
   return Ok{};

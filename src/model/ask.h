@@ -60,6 +60,10 @@ class Asking {
   Status RunReads(const PageRequest& page, Answer* answer);
   // True when there is more than `want`; `position` then says where.
   Result<bool> RunQuery(Planned planned, size_t want, Position* position, std::vector<Record>* out);
+  // One step, until there are `want` in `out`. True when there is more; `position` then says where.
+  Result<bool> RunStep(const Step& step, size_t want, Position* position, std::vector<Record>* out);
+  // All of it, to show the page in the order of an attribute.
+  Status RunSorted(size_t want, const Position& after, Answer* answer);
   std::pair<std::optional<int64_t>, std::optional<int64_t>> AskedInstants(const SortCondition& sort) const;
   Result<bool> RunScan(const Step& step, size_t want, Position* position, std::vector<Record>* out);
   Status RunKeys(const Planned& planned, std::vector<Record>* out);

@@ -22,7 +22,9 @@ struct Position {
   std::optional<int64_t> after_millis;
   std::string after_key;
   std::string after_item;  // its primary key: in an index several items may share a sort key
-  int64_t skip = 0;        // of results that are sorted in memory
+  // Of results that are sorted in memory: `after_item` is the rank of the last one given, and this says how
+  // many of that rank were. Of what C++ gives: how many were given.
+  int64_t skip = 0;
 };
 
 class CursorCodec {

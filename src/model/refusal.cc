@@ -34,6 +34,7 @@ constexpr std::pair<std::string_view, int> kStatuses[] = {
     {"ItemTooLarge", 413},
     {"TransactionTooLarge", 413},
     {"BodyTooLarge", 413},
+    {"ResultTooLarge", 413},
     {"UnsupportedMediaType", 415},
     {"SchemaInvalid", 422},
     {"RuleViolation", 422},

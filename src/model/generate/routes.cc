@@ -65,6 +65,7 @@ constexpr KnownError kKnownErrors[] = {
     {"Gone", "the connection is no longer there"},
     {"ItemTooLarge", "an item would be larger than 400 KB"},
     {"TransactionTooLarge", "more than 100 items or 4 MB in one transaction"},
+    {"ResultTooLarge", "the result is sorted as a whole, and more than 20,000 items"},
     {"BodyTooLarge", "the body is larger than the server takes", 413},
     {"UnsupportedMediaType", "the body is not application/json", 415},
     {"SchemaInvalid", "a map breaks its schema; `details.violations` lists the paths"},
@@ -299,7 +300,10 @@ class ModelRoutes {
     if (IsBundle(pattern)) text += ", \"parts\"?";
     Last().replies.push_back({200, text + "}", Answer(pattern)});
     Last().errors =
-        Errors({"InvalidCursor", "NotFound"}).AddIf(SearchOf(pattern) != nullptr, "NotConfigured").Take();
+        Errors({"InvalidCursor", "NotFound"})
+            .AddIf(!pattern.sort.empty(), "ResultTooLarge")
+            .AddIf(SearchOf(pattern) != nullptr, "NotConfigured")
+            .Take();
   }
 
   static bool IsBundle(const Pattern& pattern) {
