@@ -5,9 +5,9 @@
 //   auto store = holdfast::EmbeddedStore(database.get());      // or OpenRemoteStore: the same from here on
 //   auto app = holdfast::Application::Open(store.get(), *model, {});
 //   (*app)->Apply();                                           // makes the tables
-//   auto project = (*app)->Create(holdfast::Caller(), "Project", {{"name", "Lantern Quay"}, {"source",
-//   "jira"}, …}); auto page = (*app)->Ask(holdfast::Caller(), "PM-A-13", {}, {}); for (const
-//   holdfast::Record& record : page->records) Use(record.Fields());
+//   auto project = (*app)->Create(holdfast::Caller::Administrator(), "Project", {{"name", "Lantern Quay"},
+//   {"source", "jira"}, …}); auto page = (*app)->Ask(holdfast::Caller::Administrator(), "PM-A-13", {}, {});
+//   for (const holdfast::Record& record : page->records) Use(record.Fields());
 //
 // The model builds the keys, checks and completes the values, and enforces versions and state machines inside
 // the write. What it refuses is an Error of code kRefused whose detail()->refusal carries one of the
@@ -49,12 +49,12 @@ using ModelPtr = std::shared_ptr<const model::Model>;
 // Fails with all that is wrong with the file, a line each.
 HOLDFAST_EXPORT Result<ModelPtr> LoadModel(const std::string& path, const ModelOptions& options = {});
 
-// On whose behalf a call is made. As it stands: the program itself, which may do everything the model allows.
+// On whose behalf a call is made. As it stands: nobody, who may do nothing (Forbidden).
 struct Caller {
   // Whose data it is. With a tenant, everybody else's is as if it were not there.
   std::string tenant;
   // May write `command_only` entities and do what no role allows.
-  bool administrator = true;
+  bool administrator = false;
   // One of the model's roles. Empty: nothing but tenancy limits the caller.
   std::string role;
   // Who it is: a person or a program, for records of who did what.
@@ -62,7 +62,11 @@ struct Caller {
   // What else tells callers apart, as the issuer and the tenant of a token: they share no idempotency keys.
   std::string realm = {};
 
+  // The program itself, which may do everything the model allows.
+  static Caller Administrator() { return {{}, true, {}, {}}; }
   static Caller Tenant(std::string name) { return {std::move(name), false, {}, {}}; }
+
+  bool IsNobody() const { return !administrator && tenant.empty() && role.empty() && subject.empty(); }
 };
 
 // Something accepted that its writer should look at.

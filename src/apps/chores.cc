@@ -60,7 +60,7 @@ void Chores::Run() {
     for (Planned& one : planned) {
       if (one.due <= steady_clock::now()) {
         auto done = base::CallContained(*log_, one.chore->command, [&]() -> Result<CommandAnswer> {
-          HF_TRY(CommandAnswer answer, one.application->Run(Caller(), one.chore->command, {}));
+          HF_TRY(CommandAnswer answer, one.application->Run(Caller::Administrator(), one.chore->command, {}));
           if (tell_) tell_(one.application->model(), answer.emitted);
           return answer;
         });

@@ -13,7 +13,7 @@ inline Status ForEach(Application* application, std::string_view pattern, const 
   PageRequest page;
   page.limit = 1000;
   do {
-    HF_TRY(Answer answer, application->Ask(Caller(), pattern, parameters, page));
+    HF_TRY(Answer answer, application->Ask(Caller::Administrator(), pattern, parameters, page));
     for (const Record& record : answer.records) HF_CHECK_OK(visit(record));
     page.cursor = answer.cursor;
   } while (!page.cursor.empty());

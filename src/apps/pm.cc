@@ -58,7 +58,7 @@ class ReleaseDue {
     if (*until > context_.now_millis) return Ok{};
     Item input = project;
     input.Set("actionKey", AttributeValue::Map({{"createdAt", created_at}, {"id", id}}));
-    auto done = context_.application.Run(Caller(), "action.release", input);
+    auto done = context_.application.Run(Caller::Administrator(), "action.release", input);
     if (!done && IsOfTheItem(done.error())) {
       answer_.warnings.push_back(PassedOver(action, done.error().message()));
       return Ok{};

@@ -287,7 +287,7 @@ void SystemAgents::DoWork(Runtime* runtime, const agent::Work& work) {
 std::optional<int64_t> SystemAgents::Do(const std::string& session, const Item& input, int64_t now) {
   bool hold = session.starts_with(kHolds);
   Application* application = hold ? pm_ : trip_;
-  auto done = application->Run(Caller(), hold ? "action.release" : "booking.cancel", input);
+  auto done = application->Run(Caller::Administrator(), hold ? "action.release" : "booking.cancel", input);
   if (done) {
     if (options_.emit) options_.emit(application->model(), done->emitted);
     return std::nullopt;

@@ -95,9 +95,9 @@ Result<CommandAnswer> Present(const PostToConnection& post, const CommandContext
   Item key{{"employeeId", TextOf(context.input, "employeeId")},
            {"bookingId", TextOf(context.input, "bookingId")}};
   // Waiting is written first: whoever answers at once is awaited already.
-  HF_TRY(CommandAnswer answer,
-         context.application.Run(Caller(), "booking.await", context.input, context.Step("await")));
-  HF_TRY(Record booking, context.application.Get(Caller(), "Booking", key));
+  HF_TRY(CommandAnswer answer, context.application.Run(Caller::Administrator(), "booking.await",
+                                                       context.input, context.Step("await")));
+  HF_TRY(Record booking, context.application.Get(Caller::Administrator(), "Booking", key));
   Item fields = booking.Fields();
   std::string connection = TextOf(fields, "connectionId");
   Emitted message{"booking_options", connection,
@@ -106,7 +106,8 @@ Result<CommandAnswer> Present(const PostToConnection& post, const CommandContext
   bool told = !connection.empty() && post(connection, message);
   if (!told && !connection.empty()) {
     // The booking stays as it is: the next connection of the employee is told.
-    auto forgotten = context.application.Run(Caller(), "ws.disconnect", Item{{"connectionId", connection}});
+    auto forgotten =
+        context.application.Run(Caller::Administrator(), "ws.disconnect", Item{{"connectionId", connection}});
     if (!forgotten) return forgotten.error();
   }
   answer.result.Set("delivered", told);
@@ -122,14 +123,14 @@ Result<CommandAnswer> Heartbeat(const PostToConnection& post, const CommandConte
   PageRequest page;
   page.limit = 1000;
   do {
-    HF_TRY(Answer found, context.application.Ask(Caller(), "TRIP-A-10", {}, page));
+    HF_TRY(Answer found, context.application.Ask(Caller::Administrator(), "TRIP-A-10", {}, page));
     for (const Record& record : found.records) {
       Item fields = record.Fields();
       std::string id = TextOf(fields, "connectionId");
       ++scanned;
       if (!id.empty() && post(id, {"heartbeat", id, {}})) continue;
       Item input{{"connectionId", id}, {"connectedAt", TextOf(fields, "connectedAt")}};
-      auto gone = context.application.Run(Caller(), "ws.gone", input);
+      auto gone = context.application.Run(Caller::Administrator(), "ws.gone", input);
       if (!gone && !IsOfTheItem(gone.error())) return gone.error();
       if (!gone) answer.warnings.push_back(PassedOver(record, gone.error().message()));
       removed += gone && gone->changed ? 1 : 0;
@@ -150,14 +151,15 @@ Result<int64_t> DeleteChunks(Application* application, const std::string& policy
   PageRequest page;
   page.limit = 200;
   do {
-    HF_TRY(Answer answer, application->List(Caller(), "PolicyChunk", Item{{"policy_id", policy_id}}, page));
+    HF_TRY(Answer answer,
+           application->List(Caller::Administrator(), "PolicyChunk", Item{{"policy_id", policy_id}}, page));
     for (const Record& record : answer.records) {
       Item fields = record.Fields();
       auto generation = fields.Get("generation");
       if (only && (!generation || generation->AsInt64() != only)) continue;
       if (TextOf(fields, "id").empty()) continue;  // no chunk of ours
       Item key{{"policy_id", policy_id}, {"id", TextOf(fields, "id")}};
-      Status gone = application->Delete(Caller(), "PolicyChunk", key);
+      Status gone = application->Delete(Caller::Administrator(), "PolicyChunk", key);
       if (!gone && model::RefusalName(gone.error()) != "NotFound") return gone.error();
       ++deleted;
     }
@@ -173,7 +175,7 @@ Result<CommandAnswer> Cleanup(const CommandContext& context) {
   std::vector<Record> due;
   PageRequest page;
   do {
-    HF_TRY(Answer answer, context.application.List(Caller(), "PolicyCleanup", {}, page));
+    HF_TRY(Answer answer, context.application.List(Caller::Administrator(), "PolicyCleanup", {}, page));
     for (Record& record : answer.records) due.push_back(std::move(record));
     page.cursor = answer.cursor;
   } while (!page.cursor.empty());
@@ -198,7 +200,7 @@ Result<CommandAnswer> Cleanup(const CommandContext& context) {
     }
     if (!gone) return gone.error();
     deleted += *gone;
-    Status done = context.application.Delete(Caller(), "PolicyCleanup",
+    Status done = context.application.Delete(Caller::Administrator(), "PolicyCleanup",
                                              Item{{"policy_id", policy}, {"cleanupId", cleanup}});
     if (!done && model::RefusalName(done.error()) != "NotFound") return done.error();
   }
@@ -252,7 +254,7 @@ class Ingestion {
   Result<CommandAnswer> Run() {
     // Two ingestions of one policy would write into one generation.
     OnePerPolicy turn(id_);
-    HF_TRY(Record policy, application_.Get(Caller(), "Policy", Item{{"id", id_}}));
+    HF_TRY(Record policy, application_.Get(Caller::Administrator(), "Policy", Item{{"id", id_}}));
     Item fields = policy.Fields();
     // A number that no other set of chunks ever had.
     for (const char* name : {"last_generation", "active_generation"}) {
@@ -264,7 +266,7 @@ class Ingestion {
     step.Remove("chunks");
     step.Set("generation", generation_);
     // What would be refused at the end is refused now.
-    HF_TRY(CommandAnswer may, application_.Run(Caller(), "policy.mayIngest", step));
+    HF_TRY(CommandAnswer may, application_.Run(Caller::Administrator(), "policy.mayIngest", step));
     // What an ingestion that broke off has left.
     if (auto left = DeleteChunks(&application_, id_, generation_); !left) return left.error();
     if (Status written = WriteChunks(); !written) {
@@ -272,7 +274,7 @@ class Ingestion {
       return written.error();
     }
     step.Set("total_chunks", ListOf(context_.input, "chunks").size());
-    return application_.Run(Caller(), "policy.activate", step);
+    return application_.Run(Caller::Administrator(), "policy.activate", step);
   }
 
  private:
@@ -295,7 +297,7 @@ class Ingestion {
         entry.fields = Item(fields);
         entries.push_back(std::move(entry));
       }
-      auto written = application_.Transact(Caller(), entries);
+      auto written = application_.Transact(Caller::Administrator(), entries);
       if (!written) return BadChunk(written.error(), begin);
     }
     return Ok{};

@@ -63,7 +63,7 @@ struct DataFlags {
   std::string embedder;
   std::string tenant;
 
-  Caller caller() const { return tenant.empty() ? Caller() : Caller::Tenant(tenant); }
+  Caller caller() const { return tenant.empty() ? Caller::Administrator() : Caller::Tenant(tenant); }
 };
 void AddDataFlags(CLI::App* app, DataFlags* flags);
 Result<std::unique_ptr<Application>> OpenApplication(const OpenedStore& store, ModelPtr model,

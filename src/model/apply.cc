@@ -235,7 +235,7 @@ Result<size_t> Runtime::WriteDefaults() {
   size_t count = 0;
   for (const auto& entity : model_->entities) {
     for (const AttributeMap& fields : entity->defaults) {
-      auto made = Create(Caller(), entity->name, Item(fields), Origin::kCaller);
+      auto made = Create(Caller::Administrator(), entity->name, Item(fields), Origin::kCaller);
       if (!made && RefusalName(made.error()) != "AlreadyExists") return made.error();
       count += made ? 1 : 0;
     }

@@ -29,7 +29,7 @@ constexpr int kStorePagesMax = 64;
 constexpr size_t kThroughReadsEnough = 2'000;
 constexpr size_t kThroughReadsMax = 50'000;
 
-const Caller kProgram;
+const Caller kProgram = Caller::Administrator();
 
 // Whether the sort key of what the step returns holds an instant.
 bool IsTimed(const Step& step) {
@@ -1134,7 +1134,7 @@ Status Runtime::RefreshMemory(const Pattern& pattern, const Step& step) {
   PageRequest page;
   page.limit = kPageMax;
   do {
-    HF_TRY(Answer answer, Ask(Caller(), step.memory_from, Item(), page));
+    HF_TRY(Answer answer, Ask(Caller::Administrator(), step.memory_from, Item(), page));
     for (const Record& record : answer.records) {
       auto by = record.stored().Get(memory.by);
       if (by)

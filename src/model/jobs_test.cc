@@ -163,7 +163,7 @@ TEST_F(JobsTest, BackfillWritesWhatTheModelWouldHave) {
             {"createdAt", "2026-02-04T10:30:00Z"},
             {"opk", "stray"}};
   Put(bare);
-  ASSERT_TRUE(app_->Create(Caller(), "Book", {{"id", "2"}, {"title", "Whole"}}));
+  ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book", {{"id", "2"}, {"title", "Whole"}}));
   Item whole = *Get("BOOK#2");
   // Wrong index keys, and rightly spelled ones of somebody else.
   Put(RawBook("3", {{"status", "lent"},
@@ -210,7 +210,7 @@ TEST_F(JobsTest, BackfillWritesWhatTheModelWouldHave) {
 
 TEST_F(JobsTest, BackfillFillsANewIndexAcrossStops) {
   for (int i = 0; i < 45; ++i)
-    ASSERT_TRUE(app_->Create(Caller(), "Book", {{"id", std::to_string(i)}, {"title", "T"}}));
+    ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book", {{"id", std::to_string(i)}, {"title", "T"}}));
   ModelPtr newer = Load("gsk: \"{createdAt}#{id}\"}",
                         "gsk: \"{createdAt}#{id}\"}\n      byOwner: {opk: \"TITLE#{title}\", osk: \"{id}\"}");
   int runs = 0;
@@ -274,8 +274,8 @@ constexpr std::string_view kNewKey = "{pk: \"SHELF\", sk: \"BOOK#{id}\"}";
 
 TEST_F(JobsTest, MigrateMovesItemsToTheirNewKeys) {
   for (int i = 0; i < 45; ++i)
-    ASSERT_TRUE(
-        app_->Create(Caller(), "Book", {{"id", std::to_string(i)}, {"title", "T" + std::to_string(i)}}));
+    ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book",
+                             {{"id", std::to_string(i)}, {"title", "T" + std::to_string(i)}}));
   Put(RawBook(
       "x", {{"status", "lent"}, {"version", 3}, {"createdAt", "2026-02-04T10:30:00Z"}, {"extra.1", "kept"}}));
   ModelPtr newer = Load(kOldKey, kNewKey);
@@ -289,14 +289,14 @@ TEST_F(JobsTest, MigrateMovesItemsToTheirNewKeys) {
   EXPECT_EQ(Get("SHELF", "BOOK#x")->Get("extra.1"), AttributeValue("kept"));
   EXPECT_EQ(Get("SHELF", "BOOK#x")->Get("version"), AttributeValue(3));
   Apply(newer);
-  EXPECT_TRUE(app_->Get(Caller(), "Book", {{"id", "7"}}));
+  EXPECT_TRUE(app_->Get(Caller::Administrator(), "Book", {{"id", "7"}}));
   EXPECT_EQ(Run(make).changed, 0u);
 }
 
 TEST_F(JobsTest, MigrateInTwoPhases) {
-  ASSERT_TRUE(app_->Create(Caller(), "Book", {{"id", "1"}, {"title", "Same"}}));
-  ASSERT_TRUE(app_->Create(Caller(), "Book", {{"id", "2"}, {"title", "Older"}}));
-  ASSERT_TRUE(app_->Create(Caller(), "Book", {{"id", "3"}, {"title", "Newer"}}));
+  ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book", {{"id", "1"}, {"title", "Same"}}));
+  ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book", {{"id", "2"}, {"title", "Older"}}));
+  ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book", {{"id", "3"}, {"title", "Newer"}}));
   ModelPtr newer = Load(kOldKey, kNewKey);
   auto make = [&](MigratePhase phase) {
     return [&, phase] { return MakeMigrate(store_.get(), Load(), newer, phase, nullptr); };
@@ -306,10 +306,11 @@ TEST_F(JobsTest, MigrateInTwoPhases) {
   EXPECT_EQ(Run(make(MigratePhase::kCopy)).changed, 0u);
 
   // An old program changes one, a new program another, and one is made that has not been copied.
-  ASSERT_TRUE(app_->Patch(Caller(), "Book", {{"id", "2"}}, {{"title", "Changed"}}));
+  ASSERT_TRUE(app_->Patch(Caller::Administrator(), "Book", {{"id", "2"}}, {{"title", "Changed"}}));
   auto newer_app = Application::Open(store_.get(), newer, {});
-  ASSERT_TRUE((*newer_app)->Patch(Caller(), "Book", {{"id", "3"}}, {{"title", "Changed too"}}));
-  ASSERT_TRUE(app_->Create(Caller(), "Book", {{"id", "4"}, {"title", "Late"}}));
+  ASSERT_TRUE(
+      (*newer_app)->Patch(Caller::Administrator(), "Book", {{"id", "3"}}, {{"title", "Changed too"}}));
+  ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book", {{"id", "4"}, {"title", "Late"}}));
 
   // What would be lost stays.
   JobCounts first = Run(make(MigratePhase::kDeleteOld));
@@ -327,14 +328,15 @@ TEST_F(JobsTest, MigrateInTwoPhases) {
 
 TEST_F(JobsTest, MigrateCopiesIntoARenamedTable) {
   for (int i = 0; i < 15; ++i)
-    ASSERT_TRUE(app_->Create(Caller(), "Book", {{"id", std::to_string(i)}, {"title", "T"}}));
+    ASSERT_TRUE(app_->Create(Caller::Administrator(), "Book", {{"id", std::to_string(i)}, {"title", "T"}}));
   ModelPtr newer = Load("name: Shelf\n", "name: Shelves\n");
   auto keys = MasterKeys::Create(file_ + ".keys");
   ASSERT_TRUE(keys) << keys.error().message();
   auto shared = std::make_shared<const MasterKeys>(*keys);
   std::filesystem::remove(file_ + ".keys");
   Apply(Load(), {.master_keys = shared});
-  ASSERT_TRUE(app_->Create(Caller(), "Key", {{"name", "door"}, {"secret", "1234"}, {"bound", "5678"}}));
+  ASSERT_TRUE(app_->Create(Caller::Administrator(), "Key",
+                           {{"name", "door"}, {"secret", "1234"}, {"bound", "5678"}}));
   EXPECT_FALSE(MakeMigrate(store_.get(), Load(), newer, MigratePhase::kMove, nullptr)) << "needs the keys";
 
   Apply(newer, {.master_keys = shared});
@@ -369,8 +371,8 @@ TEST_F(JobsTest, RewrapLeavesNothingUnderTheOldKey) {
   Apply(Load(), {.master_keys = keys()});
   for (int i = 0; i < 25; ++i) {
     std::string name = "k" + std::to_string(i);
-    ASSERT_TRUE(
-        app_->Create(Caller(), "Key", {{"name", name}, {"secret", "s" + name}, {"bound", "b" + name}}));
+    ASSERT_TRUE(app_->Create(Caller::Administrator(), "Key",
+                             {{"name", name}, {"secret", "s" + name}, {"bound", "b" + name}}));
   }
   ASSERT_TRUE(MasterKeys::Rotate(path));
   int runs = 0;
@@ -398,7 +400,7 @@ TEST_F(JobsTest, RewrapReportsWhatItCannotOpen) {
   auto keys = [&] { return std::make_shared<const MasterKeys>(*MasterKeys::Load(path)); };
   Apply(Load(), {.master_keys = keys()});
   for (const char* name : {"a", "b", "c"})
-    ASSERT_TRUE(app_->Create(Caller(), "Key", {{"name", name}, {"secret", "s"}}));
+    ASSERT_TRUE(app_->Create(Caller::Administrator(), "Key", {{"name", name}, {"secret", "s"}}));
   Item swapped = *Get("KEY#a", "KEY");
   swapped.Set("secret", *Get("KEY#b", "KEY")->Get("secret"));
   Put(swapped);

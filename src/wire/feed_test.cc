@@ -48,7 +48,7 @@ commands:
     emit: [{name: reminder, body: {userId: $input.userId}}]
 )";
 
-const Caller kAdmin;
+const Caller kAdmin = Caller::Administrator();
 
 template <class T>
 T Must(Result<T> result) {

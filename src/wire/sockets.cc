@@ -80,7 +80,7 @@ Result<std::shared_ptr<ChannelHandler>> Sockets::Open(Application* application, 
 
 void Sockets::Disconnect(Application* application, const std::string& connection_id) {
   auto run = [this, application, connection_id] {
-    auto done = application->Run(Caller(), kDisconnect, Item{{"connectionId", connection_id}});
+    auto done = application->Run(Caller::Administrator(), kDisconnect, Item{{"connectionId", connection_id}});
     if (!done) {
       // It expires by itself, and the next sweep finds it gone.
       HF_LOG(*log_, kWarning, "a connection stays stored", {"connection", connection_id},

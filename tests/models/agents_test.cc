@@ -127,7 +127,7 @@ class World {
 
   // Runs a command as the server does: what it tells is told to the agents.
   Item Run(std::string_view command, const Item& input) {
-    CommandAnswer answer = Must(app_->Run(Caller(), command, input));
+    CommandAnswer answer = Must(app_->Run(Caller::Administrator(), command, input));
     if (agents_) agents_->Told(app_->model(), answer.emitted);
     return answer.result;
   }
@@ -173,7 +173,7 @@ class World {
 class HoldsTest : public ::testing::Test {
  protected:
   HoldsTest() {
-    project_ = Must(world_.app_->Create(Caller(), "Project",
+    project_ = Must(world_.app_->Create(Caller::Administrator(), "Project",
                                         Item{{"name", "Lantern Quay"},
                                              {"source", "jira"},
                                              {"sourceProjectKey", "LQF"},
@@ -192,7 +192,7 @@ class HoldsTest : public ::testing::Test {
     return Item{{"projectId", project_}, {"createdAt", *action.Get("createdAt")}, {"id", *action.Get("id")}};
   }
   bool IsDone(const Item& action) {
-    Item fields = Must(world_.app_->Get(Caller(), "AgentAction", action)).Fields();
+    Item fields = Must(world_.app_->Get(Caller::Administrator(), "AgentAction", action)).Fields();
     return fields.Get("executed") == AttributeValue(true);
   }
   void Cancel(const Item& action) {
@@ -201,7 +201,8 @@ class HoldsTest : public ::testing::Test {
                Item{{"projectId", project_}, {"actionKey", AttributeValue::Map(key)}, {"reason", "rude"}});
   }
   size_t TimesTaken() {
-    Answer events = Must(world_.app_->Ask(Caller(), "PM-A-04", Item{{"projectId", project_}}, {1000, ""}));
+    Answer events =
+        Must(world_.app_->Ask(Caller::Administrator(), "PM-A-04", Item{{"projectId", project_}}, {1000, ""}));
     return static_cast<size_t>(
         std::count_if(events.records.begin(), events.records.end(), [](const Record& event) {
           return event.stored().Get("eventType") == AttributeValue("action_taken");
@@ -301,7 +302,10 @@ class ChoicesTest : public ::testing::Test {
     return input;
   }
   std::string StatusOf() {
-    return Must(world_.app_->Get(Caller(), "Booking", booking_)).Fields().Get("status")->AsText();
+    return Must(world_.app_->Get(Caller::Administrator(), "Booking", booking_))
+        .Fields()
+        .Get("status")
+        ->AsText();
   }
   bool IsPlanned() { return !world_.PendingTimers(session_).empty() && world_.IsIdle(session_); }
 
@@ -377,7 +381,7 @@ class ConversationTest : public ::testing::Test {
     if (!parameters.Has("id") && !parameters.Has("dedupe_key") && pattern != "AUTO-A-04" &&
         pattern != "AUTO-A-08")
       parameters.Set("session_key", kSession);
-    Answer answer = Must(app_->Ask(Caller(), pattern, parameters, {}));
+    Answer answer = Must(app_->Ask(Caller::Administrator(), pattern, parameters, {}));
     std::vector<Item> all;
     for (const Record& record : answer.records) all.push_back(record.Fields());
     return all;
@@ -454,7 +458,8 @@ TEST_F(ConversationTest, ATimerIsCancelledByName) {
 
 TEST_F(ConversationTest, OnlyAdministratorsSwitchAutonomy) {
   EXPECT_EQ(Refusal(app_->Run(kWren, "autonomy.setEnabled", Item{{"enabled", false}})), "Forbidden");
-  CommandAnswer answer = Must(app_->Run(Caller(), "autonomy.setEnabled", Item{{"enabled", false}}));
+  CommandAnswer answer =
+      Must(app_->Run(Caller::Administrator(), "autonomy.setEnabled", Item{{"enabled", false}}));
   EXPECT_EQ(answer.result.Get("enabled"), AttributeValue(false));
   ASSERT_EQ(answer.emitted.size(), 1U);
   EXPECT_EQ(answer.emitted[0].name, "autonomy_switched");

@@ -37,7 +37,7 @@ Item Merged(const YAML::Node& node, const YAML::Node& over) {
 }
 
 Caller CallerOf(const YAML::Node& as) {
-  Caller caller;
+  Caller caller = Caller::Administrator();
   if (!as) return caller;
   caller.administrator = as["role"].Scalar() == "admin";
   caller.role = as["role"].Scalar();

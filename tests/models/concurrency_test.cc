@@ -44,7 +44,7 @@ class IngestionTest : public ::testing::Test {
   }
   // As after somebody asked for the policy to be read again.
   int64_t Process() {
-    Record policy = Must(app_->Get(Caller(), "Policy", Item{{"id", id_}}));
+    Record policy = Must(app_->Get(Caller::Administrator(), "Policy", Item{{"id", id_}}));
     Item stored = policy.stored();
     stored.Set("status", "processing");
     app_.PutRaw(policy.entity()->table->name, stored);
@@ -57,11 +57,11 @@ class IngestionTest : public ::testing::Test {
       list.push_back(AttributeValue::Map({{"content_type", "text"}, {"content_text", text}}));
     }
     return app_->Run(
-        Caller(), "policy.ingest",
+        Caller::Administrator(), "policy.ingest",
         Item{{"id", id_}, {"expectedVersion", version}, {"chunks", AttributeValue::List(std::move(list))}});
   }
   AttributeValue ActiveGeneration() {
-    Item policy = Must(app_->Get(Caller(), "Policy", Item{{"id", id_}})).Fields();
+    Item policy = Must(app_->Get(Caller::Administrator(), "Policy", Item{{"id", id_}})).Fields();
     return policy.Get("active_generation").value_or(AttributeValue());
   }
   static std::string WriterOf(const Item& chunk) {
@@ -101,7 +101,7 @@ TEST_F(IngestionTest, OfOnePolicyHappenOneAfterAnother) {
     PageRequest page;
     page.limit = 1000;
     do {
-      Answer answer = Must(app_->List(Caller(), "PolicyChunk", Item{{"policy_id", id_}}, page));
+      Answer answer = Must(app_->List(Caller::Administrator(), "PolicyChunk", Item{{"policy_id", id_}}, page));
       for (const Record& record : answer.records) {
         Item chunk = record.Fields();
         if (chunk.Get("generation") != active) continue;
@@ -112,7 +112,7 @@ TEST_F(IngestionTest, OfOnePolicyHappenOneAfterAnother) {
     } while (!page.cursor.empty());
     EXPECT_EQ(chunks, kChunks);
     Answer found =
-        Must(app_->Ask(Caller(), "TRIP-A-01", Item{{"text", winner + ", part 7"}, {"threshold", 0}}, {}));
+        Must(app_->Ask(Caller::Administrator(), "TRIP-A-01", Item{{"text", winner + ", part 7"}, {"threshold", 0}}, {}));
     EXPECT_FALSE(found.records.empty());
     for (const Record& record : found.records) EXPECT_EQ(WriterOf(record.Fields()), winner);
   }
@@ -154,7 +154,7 @@ class KeyedHandlerTest : public ::testing::Test {
     return library;
   }
   Result<CommandAnswer> Run(const std::string& key, int by = 1) {
-    return app_->Run(Caller(), "count.up", Item{{"by", by}}, {key});
+    return app_->Run(Caller::Administrator(), "count.up", Item{{"by", by}}, {key});
   }
 
   std::atomic<int> runs_{0};
@@ -227,9 +227,9 @@ TEST_F(KeyedHandlerTest, ARefusalFreesTheKey) {
   };
   TestApp app(kCounterModel, {}, With(library));
   Item input{{"by", 1}};
-  EXPECT_EQ(Refusal(app->Run(Caller(), "count.up", input, {"k"})), "RuleViolation");
+  EXPECT_EQ(Refusal(app->Run(Caller::Administrator(), "count.up", input, {"k"})), "RuleViolation");
   refuse = false;
-  EXPECT_EQ(Refusal(app->Run(Caller(), "count.up", input, {"k"})), "");
+  EXPECT_EQ(Refusal(app->Run(Caller::Administrator(), "count.up", input, {"k"})), "");
 }
 
 }  // namespace

@@ -139,7 +139,7 @@ TEST_P(MalformedItems, PatternsAnswerOrRefuse) {
     for (const auto& pattern : app.model().patterns) {
       const YAML::Node asked = world.cases["patterns"][pattern->id];
       if (pattern->writes() || !Reads(*pattern, entity) || !asked || asked.size() == 0) continue;
-      auto answer = app.Ask(Caller(), pattern->id, ItemOf(asked[0]["ask"]), {});
+      auto answer = app.Ask(Caller::Administrator(), pattern->id, ItemOf(asked[0]["ask"]), {});
       ExpectAnswer(answer, pattern->id);
       if (answer) ReadAll(*answer);
     }
@@ -156,7 +156,7 @@ TEST_P(MalformedItemsOfCommands, AreAnsweredOrRefused) {
     for (const auto& command : app.model().commands) {
       const YAML::Node cases = world.cases["commands"][command->name];
       if (!Reads(*command, entity) || !cases || cases.size() == 0) continue;
-      ExpectAnswer(app.Run(Caller(), command->name, ItemOf(cases[0]["input"]), {}), command->name);
+      ExpectAnswer(app.Run(Caller::Administrator(), command->name, ItemOf(cases[0]["input"]), {}), command->name);
     }
   });
 }
@@ -195,7 +195,7 @@ TEST(MalformedAction, IsNamedAndTheOthersAreReleased) {
                                  {"executed", false},
                                  {"heldUntil", until}});
   }
-  auto done = app->Run(Caller(), "action.releaseDue", {});
+  auto done = app->Run(Caller::Administrator(), "action.releaseDue", {});
   ASSERT_TRUE(done) << done.error().ToString();
   EXPECT_EQ(done->result.Get("released"), AttributeValue(1));
   std::set<std::string> named;
@@ -246,7 +246,7 @@ TEST(MalformedCleanup, DeletesNothing) {
   Item stored = cleanup.stored();
   stored.Set("generation", 0.5);
   app.PutRaw(cleanup.entity()->table->name, stored);
-  auto done = app->Run(Caller(), "policy.cleanup", {});
+  auto done = app->Run(Caller::Administrator(), "policy.cleanup", {});
   ASSERT_TRUE(done) << done.error().ToString();
   EXPECT_EQ(done->warnings.size(), 1U);
   EXPECT_EQ(done->result.Get("deleted"), AttributeValue(0));

@@ -106,7 +106,7 @@ class PatternTest : public ::testing::Test {
 
  private:
   void Ask(World& world, const YAML::Node& one) {
-    Caller caller = one["as"] ? Caller::Tenant(one["as"].Scalar()) : Caller();
+    Caller caller = one["as"] ? Caller::Tenant(one["as"].Scalar()) : Caller::Administrator();
     Item parameters = ItemOf(one["ask"]);
     if (one["plan"]) {
       auto lines = world.application->Explain(caller, pattern_, parameters);

@@ -16,7 +16,7 @@ using testing::Must;
 using testing::Refusal;
 using testing::TestApp;
 
-const Caller kAdmin;
+const Caller kAdmin = Caller::Administrator();
 const Caller kAnn = Caller::Tenant("ann");
 const Caller kBob = Caller::Tenant("bob");
 constexpr const char* kTable = "personal-os-dev";
@@ -266,7 +266,7 @@ TEST(Flags, AreKeptForEveryEntity) {
     for (const auto& entity : app->model().entities) {
       SCOPED_TRACE(entity->name);
       if (entity->name == "IntegrationConfig") continue;  // needs a master key; see Secrets
-      Caller tenant = Caller::Tenant(entity->Find("employeeId") || entity->Find("userId") ? "ann" : "");
+      Caller tenant{entity->Find("employeeId") || entity->Find("userId") ? "ann" : "", false, {}, "ann"};
       const std::string owned = app->model().tenant_until.empty() ? "ann" : "ann:guide:t1";
       AttributeMap own;
       if (!app->model().tenant.empty() && entity->Find(app->model().tenant) != nullptr)

@@ -13,7 +13,7 @@ using testing::Must;
 using testing::Refusal;
 using testing::TestApp;
 
-const Caller kAdmin;
+const Caller kAdmin = Caller::Administrator();
 
 // Zero but for the first two, which make a unit vector at this cosine to the axis that is searched for.
 AttributeValue Direction(double cosine) {
