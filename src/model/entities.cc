@@ -205,7 +205,8 @@ Status Runtime::AddParentChecks(const Entity& entity, const Item& item, const st
   return Ok{};
 }
 
-Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Item& known, bool consistent) {
+Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Item& known, bool consistent,
+                           std::optional<Item>* hidden) {
   HF_TRY(Item with, WithTenant(caller, entity, known));
   HF_TRY(std::vector<Item> keys, KeysOf(entity, with));
   for (Item& key : keys) {
@@ -216,13 +217,16 @@ Result<Item> Runtime::Load(const Caller& caller, const Entity& entity, const Ite
     auto got = store_->Run(request);
     if (!got) return FromStore(got.error());
     if (!got->item) continue;
-    if (model_->EntityOf(*entity.table, *got->item, {&entity}) == nullptr ||
-        IsExpired(*entity.table, *got->item) || !IsVisible(caller, entity, *got->item))
-      break;
-    if (!caller.tenant.empty()) {
-      HF_CHECK_OK(CheckOwner(caller, entity, Record(&entity, *got->item).Fields()));
-    }
-    return *std::move(got->item);
+    if (IsExpired(*entity.table, *got->item)) break;
+    Status visible = model_->EntityOf(*entity.table, *got->item, {&entity}) != nullptr &&
+                             IsVisible(caller, entity, *got->item)
+                         ? Status(Ok{})
+                         : NotFound(entity, IdOf(entity, known));
+    if (visible && !caller.tenant.empty())
+      visible = CheckOwner(caller, entity, Record(&entity, *got->item).Fields());
+    if (visible) return *std::move(got->item);
+    if (hidden != nullptr) *hidden = *std::move(got->item);
+    return visible.error();
   }
   return NotFound(entity, IdOf(entity, known));
 }

@@ -164,7 +164,8 @@ Status Running::ReadAll(Scope* scope) {
       continue;
     }
     HF_TRY(Item key, scope->Evaluate(read.key));
-    Result<Item> stored = runtime_.Load(caller_, *read.entity, key, /*consistent=*/true);
+    std::optional<Item> hidden;
+    Result<Item> stored = runtime_.Load(caller_, *read.entity, key, /*consistent=*/true, &hidden);
     bool relied_on = read.looked_at && !read.loose;
     if (stored) {
       scope->Set(read.name, Record(read.entity, *stored).Fields());
@@ -174,7 +175,10 @@ Status Running::ReadAll(Scope* scope) {
       scope->Set(read.name, std::optional<ValueView>());
       HF_TRY(Item with, runtime_.WithTenant(caller_, *read.entity, key));
       HF_TRY(std::vector<Item> keys, KeysOf(*read.entity, with));
-      if (relied_on) transaction_->ExpectNone(*read.entity, keys[0]);
+      if (hidden)
+        transaction_->ExpectHidden(*read.entity, *hidden);
+      else if (relied_on)
+        transaction_->ExpectNone(*read.entity, keys[0]);
       found.absent_key = std::move(keys[0]);
     } else {
       return stored.error();

@@ -91,7 +91,9 @@ class Runtime {
   // The tenant's name among the fields, or NotFound when another's is there.
   Result<Item> WithTenant(const Caller& caller, const Entity& entity, const Item& fields) const;
   // The stored item under one of the keys that `known` can mean, visible to the caller.
-  Result<Item> Load(const Caller& caller, const Entity& entity, const Item& known, bool consistent);
+  // NotFound: `hidden` then is what stands there and is not for the caller, if anything.
+  Result<Item> Load(const Caller& caller, const Entity& entity, const Item& known, bool consistent,
+                    std::optional<Item>* hidden = nullptr);
   bool IsExpired(const Table& table, const Item& stored) const;
   bool IsVisible(const Caller& caller, const Entity& entity, const Item& stored) const;
   // A tenant sees children of own parents only, where the children's keys do not say whose they are.

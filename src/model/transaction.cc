@@ -45,6 +45,17 @@ void Transaction::ExpectNone(const Entity& entity, const Item& key) {
   if (SlotOf(entity, key) == nullptr) NewSlot(Slot::Kind::kExpectNone, entity, key);
 }
 
+void Transaction::ExpectHidden(const Entity& entity, const Item& stored) {
+  Item key = KeyOf(*entity.table, stored);
+  if (SlotOf(entity, key) != nullptr) return;
+  Slot& slot = NewSlot(Slot::Kind::kExpect, entity, std::move(key));
+  slot.stored = stored;
+  slot.hidden = true;
+  for (const std::string* name : {&runtime_.model_->tenant, &entity.table->type_attribute}) {
+    if (!name->empty() && stored.Has(*name)) slot.unchanged.insert(*name);
+  }
+}
+
 Result<Record> Transaction::Put(const Entity& entity, const Item& fields, Origin origin, bool bumps) {
   HF_TRY(Item with, runtime_.WithTenant(caller_, entity, fields));
   HF_TRY(BuiltItem built, BuildNew(*runtime_.model_, entity, with, origin, sources_));
@@ -53,6 +64,9 @@ Result<Record> Transaction::Put(const Entity& entity, const Item& fields, Origin
   Slot* slot = SlotOf(entity, key);
   if (slot != nullptr && slot->kind != Slot::Kind::kExpectNone && slot->kind != Slot::Kind::kExpect)
     return Twice(entity, key);
+  // Trying again would find it there again: another tenant's keeps its place.
+  if (slot != nullptr && slot->hidden)
+    return NotFound(entity, IdOf(entity, Record(&entity, built.item).Fields()));
   if (slot != nullptr && slot->kind == Slot::Kind::kExpect) return runtime_.AlreadyThere(entity, built.item);
   if (slot == nullptr)
     slot = &NewSlot(Slot::Kind::kPut, entity, std::move(key));

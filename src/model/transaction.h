@@ -40,6 +40,8 @@ class Transaction {
   Status ExpectState(const Entity& entity, const Item& stored, const std::vector<std::string>& states);
   // There must stay none.
   void ExpectNone(const Entity& entity, const Item& key);
+  // That what stands there is still not for the caller, to whom it is as if nothing stood there.
+  void ExpectHidden(const Entity& entity, const Item& stored);
 
   // A new item. With `bumps` the caller will try another key when this one is taken.
   Result<Record> Put(const Entity& entity, const Item& fields, Origin origin, bool bumps = false);
@@ -84,6 +86,7 @@ class Transaction {
     std::set<std::string> unchanged;
     std::unique_ptr<Record> record;  // what it becomes
     BuiltChange change;
+    bool hidden = false;         // of kExpect: not for the caller
     bool expected_none = false;  // of kPut
     bool bumps = false;          // of kPut
   };
