@@ -76,6 +76,7 @@ struct StoreAbilities {
   bool vector_search = true;
   bool multi_attribute_keys = true;  // of global secondary indexes
   bool tags = true;
+  bool tells_changes_at_once = true;  // a Watch has a change before its write is answered
 };
 
 // What happened to one item.

@@ -1108,55 +1108,34 @@ Result<Answer> Runtime::AskMemory(const Caller& caller, const Pattern& pattern, 
                                   const AttributeMap& params) {
   auto wanted = params.find(step.memory_by);
   if (wanted == params.end()) return RefuseField(step.memory_by, "is required");
-  bool filled = false;
-  {
-    base::MutexLock lock(&memory_mu_);
-    filled = memory_.count(pattern.id) > 0;
+  auto source = [&](const Memories::Visit& visit) -> Status {
+    PageRequest page;
+    page.limit = kPageMax;
+    do {
+      HF_TRY(Answer answer, Ask(kProgram, step.memory_from, Item(), page));
+      for (const Record& record : answer.records) visit(record);
+      page.cursor = answer.cursor;
+    } while (!page.cursor.empty());
+    return Ok{};
+  };
+  std::vector<Record> found;
+  if (store::ActingFor::Current() == nullptr) {
+    HF_TRY(found, memories_.Find(pattern, wanted->second, source));
+  } else {
+    // Who is held to policies reads where it comes from: only that is checked.
+    std::string value = ReadableValue(wanted->second);
+    HF_CHECK_OK(source([&](const Record& record) {
+      auto by = record.stored().Get(step.memory_by);
+      if (by && ReadableValue(*by) == value) found.push_back(record);
+    }));
   }
-  // Who is held to policies reads what is remembered only when they might read it where it comes from.
-  if (!filled || store::ActingFor::Current() != nullptr) HF_CHECK_OK(RefreshMemory(pattern, step));
   Answer answer;
-  base::MutexLock lock(&memory_mu_);
-  const Memory& memory = memory_[pattern.id];
-  auto at = memory.items.find(ReadableValue(wanted->second));
-  if (at == memory.items.end()) return answer;
-  for (const auto& [key, item] : at->second) {
-    if (!IsExpired(*memory.entity->table, item) && IsVisible(caller, *memory.entity, item))
-      answer.records.emplace_back(memory.entity, item);
+  for (Record& record : found) {
+    const Entity& entity = *record.entity();
+    if (!IsExpired(*entity.table, record.stored()) && IsVisible(caller, entity, record.stored()))
+      answer.records.push_back(std::move(record));
   }
   return answer;
-}
-
-Status Runtime::RefreshMemory(const Pattern& pattern, const Step& step) {
-  Memory memory;
-  memory.by = step.memory_by;
-  memory.entity = model_->FindPattern(step.memory_from)->cases[0].steps[0].returns[0];
-  PageRequest page;
-  page.limit = kPageMax;
-  do {
-    HF_TRY(Answer answer, Ask(Caller::Administrator(), step.memory_from, Item(), page));
-    for (const Record& record : answer.records) {
-      auto by = record.stored().Get(memory.by);
-      if (by)
-        memory.items[ReadableValue(*by)].emplace(KeyOf(*memory.entity->table, record.stored()).flat(),
-                                                 record.stored());
-    }
-    page.cursor = answer.cursor;
-  } while (!page.cursor.empty());
-  base::MutexLock lock(&memory_mu_);
-  memory_[pattern.id] = std::move(memory);
-  return Ok{};
-}
-
-void Runtime::NoteWrite(const Entity& entity, const Item& stored, bool deleted) {
-  base::MutexLock lock(&memory_mu_);
-  for (auto& [id, memory] : memory_) {
-    if (memory.entity != &entity) continue;
-    std::string key(KeyOf(*entity.table, stored).flat());
-    for (auto& [by, items] : memory.items) items.erase(key);
-    auto by = stored.Get(memory.by);
-    if (!deleted && by) memory.items[ReadableValue(*by)].emplace(std::move(key), stored);
-  }
 }
 
 }  // namespace holdfast::model

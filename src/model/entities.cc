@@ -57,7 +57,8 @@ Runtime::Runtime(Store* store, ModelPtr model, ApplicationOptions options)
       options_(std::move(options)),
       clock_(options_.now_millis),
       ulids_(&clock_, &random_),
-      cursors_(options_.cursor_key) {}
+      cursors_(options_.cursor_key),
+      memories_(store, model_.get()) {}
 
 Result<const Entity*> Runtime::EntityNamed(std::string_view name) const {
   const Entity* entity = model_->FindEntity(name);

@@ -19,6 +19,7 @@
 #include "model/command.h"
 #include "model/cursor.h"
 #include "model/item_builder.h"
+#include "model/memories.h"
 #include "model/model.h"
 
 namespace holdfast::model {
@@ -138,7 +139,9 @@ class Runtime {
                      const Expected& expected, const std::vector<Condition>& where,
                      const ParamValues& params);
   void Pause(int attempt);
-  void NoteWrite(const Entity& entity, const Item& stored, bool deleted);
+  void NoteWrite(const Entity& entity, const Item& stored, bool deleted) {
+    memories_.Note(entity, stored, deleted);
+  }
 
   // --- run.cc ---
 
@@ -152,14 +155,7 @@ class Runtime {
   friend class Running;
   friend class Searching;
   friend class Transaction;
-  // What a `memory` pattern keeps: items by value, then by key.
-  struct Memory {
-    const Entity* entity = nullptr;
-    std::string by;
-    std::map<std::string, std::map<std::string, Item>> items;
-  };
   Status WriteBatch(BatchWriteItemRequest request);
-  Status RefreshMemory(const Pattern& pattern, const Step& step);
   Result<Answer> AskMemory(const Caller& caller, const Pattern& pattern, const Step& step,
                            const AttributeMap& params);
 
@@ -172,8 +168,7 @@ class Runtime {
   const CursorCodec cursors_;
   base::Mutex embedders_mu_;
   std::map<std::string, std::shared_ptr<Embedder>> embedders_ HF_GUARDED_BY(embedders_mu_);
-  base::Mutex memory_mu_;
-  std::map<std::string, Memory> memory_ HF_GUARDED_BY(memory_mu_);
+  Memories memories_;
 };
 
 }  // namespace holdfast::model

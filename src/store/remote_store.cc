@@ -162,7 +162,7 @@ class Remote final : public Store {
   const Addresses addresses_;
   const base::Clock* const clock_;
   base::Random* const random_;
-  StoreAbilities abilities_;  // set by Examine
+  StoreAbilities abilities_{.tells_changes_at_once = false};  // the rest is set by Examine
   std::atomic<bool> is_holdfast_ = false;
   HttpClient client_;  // last: its end waits for calls that use the rest
 };

@@ -36,6 +36,7 @@ class StoreWorld {
       request.table_name = table->name;
       static_cast<void>(store_->Run(request));
     }
+    application.reset();  // before the store that it works on
   }
   StoreWorld(const StoreWorld&) = delete;
   StoreWorld& operator=(const StoreWorld&) = delete;

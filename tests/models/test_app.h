@@ -150,6 +150,11 @@ class TestApp {
   }
 
   base::ManualClock clock;
+
+ private:
+  std::unique_ptr<Database> database_;  // outlives what uses it
+
+ public:
   std::unique_ptr<Store> store;
   std::unique_ptr<Application> app;
 
@@ -191,7 +196,6 @@ class TestApp {
     }
   }
 
-  std::unique_ptr<Database> database_;
 };
 
 }  // namespace holdfast::testing
