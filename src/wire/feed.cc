@@ -18,6 +18,7 @@ constexpr auto kTick = std::chrono::milliseconds(250);
 constexpr size_t kReadAtOnce = 64;
 constexpr auto kPatience = std::chrono::milliseconds(100);
 constexpr size_t kToldAtOnce = 200;      // to one subscription, before others have their turn
+constexpr size_t kEmittedAtOnce = 64;    // subscriptions that an event goes to under one look at their list
 constexpr size_t kFramesRemembered = 8;  // of one change, by the ids that subscriptions chose
 
 std::string_view KindName(TableChange::Kind kind) {
@@ -108,6 +109,7 @@ Hub::Impl::~Impl() {
   std::thread deliverer;
   {
     base::MutexLock lock(&mu_);
+    base::MutexLock door(&door_mu_);
     stop_ = true;
     wanted_changed_.NotifyAll();
     done_changed_.NotifyAll();
@@ -122,54 +124,65 @@ Hub::Impl::Feed* Hub::Impl::FeedOf(const model::Table* table) const {
 }
 
 void Hub::Impl::Register(const std::string& connection_id, std::shared_ptr<Channel> channel) {
-  base::MutexLock lock(&mu_);
+  base::MutexLock lock(&door_mu_);
   connections_[connection_id] = std::move(channel);
 }
 
 void Hub::Impl::Unregister(const std::string& connection_id) {
-  base::MutexLock lock(&mu_);
+  base::MutexLock lock(&door_mu_);
   connections_.erase(connection_id);
 }
 
 size_t Hub::Impl::connections() const {
-  base::MutexLock lock(&mu_);
+  base::MutexLock lock(&door_mu_);
   return connections_.size();
 }
 
 void Hub::Impl::Subscribe(const std::shared_ptr<Subscription>& subscription) {
-  base::MutexLock lock(&mu_);
+  // Before it is among those who are told: nothing is told that was not acknowledged.
+  if (subscription->entity == nullptr)
+    subscription->Send(TextFrame(Message("subscribed", subscription->id, {})));
+  base::MutexLock lock(&door_mu_);
   if (stop_) return;
   if (subscription->entity == nullptr) {
-    events_[subscription->event].push_back(subscription);
-    subscription->channel->Send(Message("subscribed", subscription->id, {}));
+    subscription->joined = ++joined_;
+    events_[subscription->event].emplace(subscription->joined, subscription);
     return;
   }
-  FeedOf(subscription->entity->table)->subscriptions.push_back(subscription);
+  arrived_.push_back(subscription);
   if (!deliverer_.joinable()) deliverer_ = std::thread([this] { Deliver(); });
   ++wanted_;
   wanted_changed_.NotifyOne();
 }
 
 void Hub::Impl::Unsubscribe(const std::shared_ptr<Subscription>& subscription) {
-  base::MutexLock lock(&mu_);
-  subscription->over = true;
+  subscription->End();
   if (subscription->entity != nullptr) return;  // taken out by the thread that goes through them
+  base::MutexLock lock(&door_mu_);
   auto at = events_.find(subscription->event);
   if (at == events_.end()) return;
-  std::erase(at->second, subscription);
+  at->second.erase(subscription->joined);
   if (at->second.empty()) events_.erase(at);
 }
 
 void Hub::Impl::Wake() {
-  base::MutexLock lock(&mu_);
-  ++wanted_;
+  AskForRound();
+}
+
+uint64_t Hub::Impl::AskForRound() {
+  base::MutexLock lock(&door_mu_);
   wanted_changed_.NotifyOne();
+  return ++wanted_;
 }
 
 bool Hub::Impl::Post(std::string_view connection_id, std::string_view json) {
-  base::MutexLock lock(&mu_);
-  auto at = connections_.find(connection_id);
-  return at != connections_.end() && at->second->Send(json);
+  std::shared_ptr<Channel> channel;
+  {
+    base::MutexLock lock(&door_mu_);
+    auto at = connections_.find(connection_id);
+    if (at != connections_.end()) channel = at->second;
+  }
+  return channel != nullptr && channel->Send(json);
 }
 
 void Hub::Impl::Emit(std::string_view name, std::string_view to, const Item& body) {
@@ -186,12 +199,26 @@ void Hub::Impl::Emit(std::string_view name, std::string_view to, const Item& bod
   if (auto value = body.Get(model_->tenant); value && value->type() == AttributeValue::Type::kString)
     owner = model_->TenantOf(value->AsText());
   Frame frame = TextFrame(text);
-  base::MutexLock lock(&mu_);
-  auto at = events_.find(name);
-  if (at == events_.end()) return;
-  for (const auto& subscription : at->second) {
-    bool may_hear = model_->tenant.empty() || subscription->tenant.empty() || subscription->tenant == owner;
-    if (may_hear) subscription->channel->Send(frame);
+  // A few at a time, so that whoever comes or goes meanwhile waits for none of it. Those who come later are
+  // not told.
+  uint64_t told = 0;
+  for (std::optional<uint64_t> last; !last || told < *last;) {
+    Subscriptions some;
+    {
+      base::MutexLock lock(&door_mu_);
+      if (!last) last = joined_;
+      auto at = events_.find(name);
+      if (at == events_.end()) return;
+      for (auto next = at->second.upper_bound(told);
+           next != at->second.end() && next->first <= *last && some.size() < kEmittedAtOnce; ++next)
+        some.push_back(next->second);
+    }
+    if (some.empty()) return;
+    for (const auto& subscription : some) {
+      told = subscription->joined;
+      bool may_hear = model_->tenant.empty() || subscription->tenant.empty() || subscription->tenant == owner;
+      if (may_hear) subscription->Send(frame);
+    }
   }
 }
 
@@ -250,8 +277,7 @@ void Hub::Impl::Follow(Feed* feed) {
     base::MutexLock lock(&mu_);
     if (!changes) {
       feed->failure = changes.error();
-      ++wanted_;
-      wanted_changed_.NotifyOne();
+      AskForRound();
       return;
     }
     if (!changes->empty()) AwaitDelivery(feed);
@@ -273,8 +299,7 @@ void Hub::Impl::Add(Feed* feed, std::shared_ptr<FeedChange> change) {
 // given a moment to catch up; those who do not, none.
 void Hub::Impl::AwaitDelivery(Feed* feed) {
   feed->added_bytes = feed->added_changes = 0;
-  uint64_t round = ++wanted_;
-  wanted_changed_.NotifyOne();
+  uint64_t round = AskForRound();
   while (done_ < round && !stop_ && !feed->stop) done_changed_.Wait(&mu_);
   auto patience = std::chrono::steady_clock::now() + kPatience;
   while (!stop_ && !feed->stop && IsCrowded(*feed)) {
@@ -294,17 +319,29 @@ bool Hub::Impl::IsCrowded(const Feed& feed) const {
 
 void Hub::Impl::Deliver() {
   base::NameThread("feed");
-  base::MutexLock lock(&mu_);
   while (!stop_) {
-    uint64_t round = wanted_;
-    for (auto& feed : feeds_) DeliverAll(feed.get());
-    done_ = round;
-    done_changed_.NotifyAll();
+    uint64_t round = 0;
+    Subscriptions arrived;
+    {
+      base::MutexLock door(&door_mu_);
+      round = wanted_;
+      arrived.swap(arrived_);
+    }
+    {
+      base::MutexLock lock(&mu_);
+      for (auto& subscription : arrived)
+        FeedOf(subscription->entity->table)->subscriptions.push_back(std::move(subscription));
+      for (auto& feed : feeds_) DeliverAll(feed.get());
+      done_ = round;
+      done_changed_.NotifyAll();
+    }
     auto deadline = std::chrono::steady_clock::now() + kTick;
+    base::MutexLock door(&door_mu_);
     while (!stop_ && wanted_ == round) {
-      if (!wanted_changed_.WaitUntil(&mu_, deadline)) break;
+      if (!wanted_changed_.WaitUntil(&door_mu_, deadline)) break;
     }
   }
+  base::MutexLock lock(&mu_);
   for (auto& feed : feeds_) StopWatching(feed.get());
 }
 
@@ -364,9 +401,8 @@ void Hub::Impl::StopWatching(Feed* feed) {
 void Hub::Impl::EndAll(Feed* feed, const Error& why) {
   HF_LOG(*log_, kWarning, "feed ended", {"table", feed->table->name}, {"why", why.message()});
   for (const auto& subscription : feed->subscriptions) {
-    if (!subscription->over)
-      subscription->channel->Send(ErrorMessage(subscription->id, NameOf(why), why.message()));
-    subscription->over = true;
+    subscription->Send(TextFrame(ErrorMessage(subscription->id, NameOf(why), why.message())));
+    subscription->End();
   }
   feed->subscriptions.clear();
 }
@@ -382,8 +418,8 @@ void Hub::Impl::Admit(Feed* feed, Subscription* subscription) {
     if (next) subscription->next = *next;
   }
   std::string cursor = CursorAt(*feed, subscription->next - 1);
-  subscription->channel->Send(Message("subscribed", subscription->id, cursor));
-  if (lost) subscription->channel->Send(Message("resync", subscription->id, cursor));
+  subscription->Send(TextFrame(Message("subscribed", subscription->id, cursor)));
+  if (lost) subscription->Send(TextFrame(Message("resync", subscription->id, cursor)));
 }
 
 // Tells what there is, as far as the channel has room.
@@ -396,13 +432,13 @@ void Hub::Impl::Tell(Feed* feed, Subscription* subscription) {
                  feed->ring.BytesFrom(subscription->next) + waiting > options_.behind_bytes_max &&
                  channel->stalled_micros() > options_.stalled_millis_max * 1000;
     if (lost || stuck) {
-      subscription->over = true;
+      subscription->End();
       return channel->Close(kCloseTryLater, "too slow");
     }
     if (waiting >= kRoomBytes) return;  // OnRoom will ask for another round
     if (told++ == kToldAtOnce) {
       told = 0;
-      mu_.Unlock();  // for those who wait to subscribe or to add
+      mu_.Unlock();  // for those who wait to add
       mu_.Lock();
       continue;
     }
@@ -411,7 +447,7 @@ void Hub::Impl::Tell(Feed* feed, Subscription* subscription) {
     // Wants may have given up the lock to ask the store.
     if (subscription->over) return;
     ++subscription->next;
-    if (wants) channel->Send(FrameOf(*feed, subscription->id, change.get()));
+    if (wants) subscription->Send(FrameOf(*feed, subscription->id, change.get()));
   }
 }
 

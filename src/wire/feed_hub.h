@@ -27,7 +27,20 @@ struct Subscription {
   Item partition;                         // attributes that must be equal
   std::optional<std::string> cursor;      // to go on after
 
-  std::atomic<bool> over{false};  // nothing more is told; set under the hub's lock
+  // --- own synchronisation ---
+  // False: it is over. When End() has returned, nothing more is sent for it.
+  bool Send(const Frame& frame) {
+    base::MutexLock lock(&sending);
+    return !over && channel->Send(frame);
+  }
+  void End() {
+    base::MutexLock lock(&sending);
+    over = true;
+  }
+  base::Mutex sending;
+  std::atomic<bool> over{false};  // set by End() alone
+
+  uint64_t joined = 0;  // its place among those of its event; set once, under the hub's door
   // --- under the hub's lock ---
   bool admitted = false;  // it has a place in the ring
   uint64_t next = 0;      // number of the change to look at next
@@ -79,6 +92,8 @@ class Hub::Impl {
   // --- the thread of a table ---
   void Follow(Feed* feed);
   void Add(Feed* feed, std::shared_ptr<FeedChange> change) HF_REQUIRES(mu_);
+  // Asks for a round of delivery; which one will have been held by then.
+  uint64_t AskForRound();
   void AwaitDelivery(Feed* feed) HF_REQUIRES(mu_);
   bool IsCrowded(const Feed& feed) const HF_REQUIRES(mu_);
   std::shared_ptr<FeedChange> Convert(const Feed& feed, const TableChange& change) const;
@@ -108,15 +123,25 @@ class Hub::Impl {
   FeedOwners owners_;
   std::vector<std::unique_ptr<Feed>> feeds_;
 
-  mutable base::Mutex mu_;
-  base::CondVar wanted_changed_;            // for the delivering thread
-  base::CondVar done_changed_;              // for those of the tables
-  uint64_t wanted_ HF_GUARDED_BY(mu_) = 0;  // rounds asked for
-  uint64_t done_ HF_GUARDED_BY(mu_) = 0;    // the last of them that is over
-  bool stop_ HF_GUARDED_BY(mu_) = false;
-  std::map<std::string, std::shared_ptr<Channel>, std::less<>> connections_ HF_GUARDED_BY(mu_);
-  std::map<std::string, Subscriptions, std::less<>> events_ HF_GUARDED_BY(mu_);
-  std::thread deliverer_ HF_GUARDED_BY(mu_);
+  // The lock of those who deliver: held while changes go out to all. No I/O thread takes it.
+  base::Mutex mu_;
+  base::CondVar done_changed_;            // for the threads of the tables
+  uint64_t done_ HF_GUARDED_BY(mu_) = 0;  // the last round of delivery that is over
+
+  // The lock of those who come, go and call: held for a few steps, never while something is sent. Comes after
+  // mu_.
+  mutable base::Mutex door_mu_;
+  base::CondVar wanted_changed_;                   // for the delivering thread
+  uint64_t wanted_ HF_GUARDED_BY(door_mu_) = 0;    // rounds asked for
+  Subscriptions arrived_ HF_GUARDED_BY(door_mu_);  // to changes; the delivering thread takes them in
+  std::map<std::string, std::shared_ptr<Channel>, std::less<>> connections_ HF_GUARDED_BY(door_mu_);
+  // By event, in the order in which they came.
+  std::map<std::string, std::map<uint64_t, std::shared_ptr<Subscription>>, std::less<>> events_
+      HF_GUARDED_BY(door_mu_);
+  uint64_t joined_ HF_GUARDED_BY(door_mu_) = 0;
+  std::thread deliverer_ HF_GUARDED_BY(door_mu_);
+
+  std::atomic<bool> stop_{false};  // said under both locks
 };
 
 }  // namespace holdfast::wire

@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <future>
 #include <map>
+#include <mutex>
 #include <thread>
 
 #include "holdfast/database.h"
@@ -433,6 +437,121 @@ TEST_F(FeedTest, ATableThatGoesAwayEndsItsSubscriptions) {
   subscriber->Subscribe("Note");
   Note("ann", "a");
   EXPECT_EQ(subscriber->Change(), "insert a");
+}
+
+// A peer that holds up whoever sends to it, from when it is told to until it is let go.
+class HeldChannel final : public Channel {
+ public:
+  bool Send(Frame) override {
+    std::unique_lock lock(mu_);
+    ++sent_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return !holding_; });
+    return true;
+  }
+  void Close(uint16_t, std::string_view) override {}
+  size_t waiting_bytes() const override { return 0; }
+  int64_t stalled_micros() const override { return 0; }
+
+  void Hold() {
+    std::lock_guard lock(mu_);
+    holding_ = true;
+    sent_ = 0;
+  }
+  void AwaitSender() {
+    std::unique_lock lock(mu_);
+    changed_.wait(lock, [&] { return sent_ > 0; });
+  }
+  void AwaitSent(int count) {
+    std::unique_lock lock(mu_);
+    changed_.wait(lock, [&] { return sent_ >= count; });
+  }
+  int sent() {
+    std::lock_guard lock(mu_);
+    return sent_;
+  }
+  void LetGo() {
+    std::lock_guard lock(mu_);
+    holding_ = false;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mu_;
+  std::condition_variable changed_;
+  bool holding_ = false;
+  int sent_ = 0;
+};
+
+// With thousands of subscribers, telling all of them takes long. It was done under the lock that I/O threads
+// take when somebody connects, subscribes, has room again or goes: one event held up every request of theirs
+// (I-15).
+TEST_F(FeedTest, NobodyWaitsWhileOthersAreTold) {
+  auto session = [&](const std::string& id) {
+    return MakeFeedSession(
+        hub_.get(), kAdmin, [](std::string_view) { return true; }, id);
+  };
+  struct {
+    std::string_view subscribe;
+    std::function<void()> tell;
+  } cases[] = {
+      {R"({"type":"subscribe","id":"s","event":"reminder"})",
+       [&] {
+         hub_->Emit("reminder", "", Item{{"userId", "ann"}});
+       }},
+      {R"({"type":"subscribe","id":"s","entity":"Note"})", [&] { Note("ann", "a"); }},
+  };
+  for (const auto& one : cases) {
+    auto slow = std::make_shared<HeldChannel>();
+    auto told = session("told");
+    told->OnOpen(slow);                          // hello
+    told->OnMessage(slow.get(), one.subscribe);  // subscribed
+    slow->AwaitSent(2);
+    slow->Hold();
+    std::thread teller(one.tell);
+    slow->AwaitSender();
+
+    auto coming_and_going = std::async(std::launch::async, [&] {
+      auto channel = std::make_shared<HeldChannel>();
+      auto other = session("other");
+      other->OnOpen(channel);
+      for (const auto& each : cases) {
+        other->OnMessage(channel.get(), each.subscribe);
+        other->OnMessage(channel.get(), R"({"type":"unsubscribe","id":"s"})");
+      }
+      other->OnRoom(channel.get());
+      EXPECT_EQ(hub_->connections(), 2U);
+      EXPECT_TRUE(hub_->Post("other", "{}"));
+      other->OnClosed(channel.get());
+    });
+    EXPECT_EQ(coming_and_going.wait_for(std::chrono::seconds(20)), std::future_status::ready)
+        << "they wait for the slow one";
+    slow->LetGo();
+    teller.join();
+    coming_and_going.wait();
+    told->OnClosed(slow.get());
+  }
+}
+
+// An event goes out to its subscribers in portions: each gets it once, whoever leaves meanwhile.
+TEST_F(FeedTest, AnEventReachesEachOfManyOnce) {
+  constexpr int kMany = 200;
+  std::vector<std::shared_ptr<HeldChannel>> channels;
+  std::vector<std::shared_ptr<ChannelHandler>> sessions;
+  for (int i = 0; i < kMany; ++i) {
+    channels.push_back(std::make_shared<HeldChannel>());
+    sessions.push_back(MakeFeedSession(
+        hub_.get(), kAdmin, [](std::string_view) { return true; }, std::to_string(i)));
+    sessions.back()->OnOpen(channels.back());
+    sessions.back()->OnMessage(channels.back().get(), R"({"type":"subscribe","id":"s","event":"reminder"})");
+  }
+  for (int i = 0; i < kMany; i += 3) sessions[static_cast<size_t>(i)]->OnClosed(nullptr);
+  hub_->Emit("reminder", "", Item{{"userId", "ann"}});
+  for (int i = 0; i < kMany; ++i)
+    EXPECT_EQ(channels[static_cast<size_t>(i)]->sent(), i % 3 == 0 ? 2 : 3) << i;
+  for (int i = 0; i < kMany; ++i) {
+    if (i % 3 != 0) sessions[static_cast<size_t>(i)]->OnClosed(nullptr);
+  }
 }
 
 }  // namespace
