@@ -47,7 +47,7 @@ void AppendGauge(std::string_view name, std::string_view help, size_t value, std
 
 }  // namespace
 
-MemoryKeeper::MemoryKeeper(const engine::MemoryPlan& plan, storage::Kv* kv, const base::Log& log)
+MemoryKeeper::MemoryKeeper(const engine::MemoryPlan& plan, storage::KvReader* kv, const base::Log& log)
     : plan_(plan), kv_(kv), log_(log), thread_([this] { Run(); }) {}
 
 MemoryKeeper::~MemoryKeeper() {

@@ -18,7 +18,7 @@ namespace holdfast::cli {
 class MemoryKeeper {
  public:
   // `kv`: null where the data is elsewhere.
-  MemoryKeeper(const engine::MemoryPlan& plan, storage::Kv* kv, const base::Log& log);
+  MemoryKeeper(const engine::MemoryPlan& plan, storage::KvReader* kv, const base::Log& log);
   ~MemoryKeeper();
 
   // For /metrics.
@@ -30,7 +30,7 @@ class MemoryKeeper {
   void Look();
 
   const engine::MemoryPlan plan_;
-  storage::Kv* const kv_;
+  storage::KvReader* const kv_;
   const base::Log& log_;
   std::atomic<size_t> limit_ = 0;  // of the cache
   bool was_exceeded_ = false;      // the thread's own

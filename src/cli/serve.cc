@@ -142,7 +142,7 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
   options.write_buffer_bytes = options.table_bytes = config.file_bytes;
   for (const ModelPtr& model : models) HF_CHECK_OK(model::AddGuards(model, &log, &options.guards));
   HF_TRY(data.engine, engine::Engine::Open(options));
-  if (config.compact_at_start) HF_CHECK_OK(data.engine->kv().Compact());
+  if (config.compact_at_start) HF_CHECK_OK(data.engine->Compact());
   data.store = store::EmbeddedStore(data.engine.get());
   guard(store::KeysOf(data.engine.get()));
   return data;

@@ -11,6 +11,7 @@
 #include "engine/backup/backups.h"
 #include "engine/backup/recovery.h"
 #include "engine/backup/restorer.h"
+#include "engine/commit/commit.h"
 #include "engine/index/backfill.h"
 #include "engine/index/recount.h"
 #include "engine/index/vector_keeper.h"
@@ -53,7 +54,7 @@ struct Meta {
   int64_t time_floor_millis = 0;
 };
 
-Result<Meta> ReadMeta(storage::Kv* kv) {
+Result<Meta> ReadMeta(storage::KvReader* kv) {
   std::string bytes;
   HF_TRY(bool found, kv->Get(storage::Space::kCatalog, kMetaKey, nullptr, storage::Wait::kMayBlock, &bytes));
   Meta meta;
@@ -71,7 +72,7 @@ Result<Meta> ReadMeta(storage::Kv* kv) {
   return meta;
 }
 
-Result<std::vector<TableSchema>> ReadSchemas(storage::Kv* kv, std::string_view prefix) {
+Result<std::vector<TableSchema>> ReadSchemas(storage::KvReader* kv, std::string_view prefix) {
   std::vector<TableSchema> schemas;
   storage::Range records{std::string(prefix), std::string(prefix) + "\xff\xff\xff\xff\xff"};
   auto it = kv->Iterate(storage::Space::kCatalog, records, nullptr, storage::Wait::kMayBlock);
@@ -213,9 +214,9 @@ Engine::~Engine() {
   recovery_.reset();
   if (committer_ != nullptr) {
     base::MutexLock ddl(&ddl_mu_);
-    std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
-    SaveTallies(/*clean=*/figures_are_exact_, batch.get());
-    if (Status saved = kv_->Write(batch.get(), storage::Wait::kMayBlock); !saved) {
+    Commit commit(committer_.get(), Commit::Kind::kUpkeep);
+    SaveTallies(/*clean=*/figures_are_exact_, commit.batch());
+    if (Status saved = commit.Write(storage::Wait::kMayBlock); !saved) {
       HF_LOG(*log_, kWarning, "figures not saved", {"error", saved.error().ToString()});
     }
   }
@@ -248,7 +249,6 @@ Status Engine::Load() {
   HF_TRY(bool clean, LoadTallies());
 
   // From here on the store is in use: the next start must not trust the figures of the last clean stop.
-  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
   uint64_t first_number = number_ceiling_;
   number_ceiling_ += kNumbersReserved;
   committer_ =
@@ -256,17 +256,18 @@ Status Engine::Load() {
   writer_ = std::make_unique<ItemWriter>(kv_.get(), committer_.get(), &locks_, clock_);
   change_log_ = std::make_unique<ChangeLog>(kv_.get(), committer_.get());
   committer_->OnPublish([this](uint64_t) { change_log_->Published(); });
-  HF_CHECK_OK(SaveMeta(batch.get()));
-  SaveTallies(/*clean=*/false, batch.get());
-  DeleteUnneededChanges(batch.get());
+  Commit commit_start(committer_.get(), Commit::Kind::kUpkeep);
+  HF_CHECK_OK(SaveMeta(commit_start.batch()));
+  SaveTallies(/*clean=*/false, commit_start.batch());
+  DeleteUnneededChanges(commit_start.batch());
   for (ObjectId id : TablesWithLogs()) {
-    HF_TRY(uint64_t records, ChangeLog::BringForward(id, kv_.get()));
+    HF_TRY(uint64_t records, change_log_->BringForward(id));
     if (records > 0)
       HF_LOG(*log_, kInfo, "change log brought to the current format", {"table", id}, {"records", records});
   }
   for (const TablePtr& table : catalog_.All()) FollowStreams(*table->schema());
   for (const SchemaPtr& gone : catalog_.Dropped()) FollowStreams(*gone);
-  HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
+  HF_CHECK_OK(commit_start.Write(storage::Wait::kMayBlock));
   figures_are_exact_ = clean;
   vector_keeper_ = std::make_unique<VectorKeeper>(this);
   return vector_keeper_->Prepare();
@@ -413,7 +414,7 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema, const AlsoWrite& also) 
     return Error(ErrorCode::kLimitExceeded, "Subscriber limit exceeded: the store already has " +
                                                 std::to_string(limits::kTablesMax) + " tables");
   }
-  HF_CHECK_OK(committer_->CheckWritable());
+  HF_CHECK_OK(committer_->CheckWritable());  // before ids are taken
   HF_CHECK_OK(ProvideEncryption(schema));
   schema.id = next_id_++;
   for (IndexSchema& index : schema.indexes) index.id = next_id_++;
@@ -421,14 +422,11 @@ Result<TablePtr> Engine::CreateTable(TableSchema schema, const AlsoWrite& also) 
   schema.created_millis = clock_->NowMillis();
   BoundStreams(committer_->begun_number(), &schema);
   schema.Derive();
-  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
-  HF_CHECK_OK(SaveMeta(batch.get()));
-  batch->Put(storage::Space::kCatalog, TableRecordKey(schema.id), EncodeSchema(schema));
-  if (also) HF_CHECK_OK(also(schema, batch.get()));
-  Stamp stamp = committer_->Begin();
-  Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
-  committer_->End(stamp);
-  HF_CHECK_OK(std::move(written));
+  Commit commit(committer_.get());
+  HF_CHECK_OK(SaveMeta(commit.batch()));
+  commit.batch()->Put(storage::Space::kCatalog, TableRecordKey(schema.id), EncodeSchema(schema));
+  if (also) HF_CHECK_OK(also(schema, commit.batch()));
+  HF_CHECK_OK(commit.WriteDurably());
   FollowStreams(schema);
   TablePtr table = NewTable(std::move(schema));
   bool added = catalog_.Add(table);
@@ -446,7 +444,8 @@ Status Engine::DropTable(const TablePtr& table) {
     return Error(ErrorCode::kResourceInUse, "a table is being restored from " + schema->name);
   }
   SchemaPtr left = LeftBehind(*schema);
-  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+  Commit commit(committer_.get());
+  storage::Batch* batch = commit.batch();
   batch->Delete(storage::Space::kCatalog, TableRecordKey(schema->id));
   batch->Delete(storage::Space::kCatalog, BackfillCursorKey(schema->id));
   batch->Delete(storage::Space::kCatalog, RestoreJobKey(schema->id));
@@ -464,10 +463,8 @@ Status Engine::DropTable(const TablePtr& table) {
     batch->Delete(storage::Space::kCatalog, BackfillCursorKey(index.id));
     batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index.id));
   }
-  Stamp stamp = committer_->Begin();
-  Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
-  committer_->End(stamp);
-  HF_CHECK_OK(std::move(written));
+  // Until the drop is durable readers find the table, and its items in the state that was published last.
+  HF_CHECK_OK(commit.WriteDurably());
   table->dropped = true;
   change_log_->Forget(schema->id, Consumer::kVectors);
   change_log_->Forget(schema->id, Consumer::kRecovery);
@@ -480,13 +477,6 @@ Status Engine::DropTable(const TablePtr& table) {
   restorer_->Forget(schema->id);
   recovery_->Forget(schema->id);
   return Ok{};
-}
-
-Status Engine::WriteCatalog(storage::Batch* batch) {
-  Stamp stamp = committer_->Begin();
-  Status written = kv_->Write(batch, storage::Wait::kMayBlock);
-  committer_->End(stamp);
-  return written;
 }
 
 // Null when nothing is. Streams are bounded like tables: somebody may make and drop one after another.
@@ -542,10 +532,10 @@ Status Engine::AgeStreams() {
 }
 
 Status Engine::ForgetDropped(const SchemaPtr& gone) {
-  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
-  batch->Delete(storage::Space::kCatalog, DroppedRecordKey(gone->id));
-  batch->DeleteRange(storage::Space::kChanges, ObjectRange(gone->id));
-  HF_CHECK_OK(kv_->Write(batch.get(), storage::Wait::kMayBlock));
+  Commit commit(committer_.get(), Commit::Kind::kUpkeep);
+  commit.batch()->Delete(storage::Space::kCatalog, DroppedRecordKey(gone->id));
+  commit.batch()->DeleteRange(storage::Space::kChanges, ObjectRange(gone->id));
+  HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock));
   change_log_->Forget(gone->id, Consumer::kStream);
   catalog_.RemoveDropped(gone->id);
   return Ok{};
@@ -553,7 +543,7 @@ Status Engine::ForgetDropped(const SchemaPtr& gone) {
 
 Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(TableSchema*)>& edit) {
   base::MutexLock ddl(&ddl_mu_);
-  HF_CHECK_OK(committer_->CheckWritable());
+  HF_CHECK_OK(committer_->CheckSound());  // before ids are taken
   SchemaPtr old = table->schema();
   TableSchema edited = *old;
   HF_CHECK_OK(edit(&edited));
@@ -573,8 +563,9 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
     base::WriterLock gate(&table->gate);
     if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
     BoundStreams(committer_->begun_number(), &edited);
-    std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
-    HF_CHECK_OK(SaveMeta(batch.get()));
+    Commit commit(committer_.get());
+    storage::Batch* batch = commit.batch();
+    HF_CHECK_OK(SaveMeta(batch));
     batch->Put(storage::Space::kCatalog, TableRecordKey(edited.id), EncodeSchema(edited));
     for (const IndexSchema& index : old->indexes) {
       if (edited.FindIndexById(index.id) != nullptr) continue;
@@ -589,10 +580,7 @@ Status Engine::ChangeSchema(const TablePtr& table, const std::function<Status(Ta
     // What was kept goes with the setting: see Recovery.
     bool recovery_ends = old->recovery_days > 0 && edited.recovery_days == 0;
     if (recovery_ends) batch->Delete(storage::Space::kCatalog, RecoveryRecordKey(edited.id));
-    Stamp stamp = committer_->Begin();
-    Status written = kv_->Write(batch.get(), storage::Wait::kMayBlock);
-    committer_->End(stamp);
-    HF_CHECK_OK(std::move(written));
+    HF_CHECK_OK(commit.WriteDurably());
     FollowStreams(edited);
     if (old->has_vector_indexes() && !edited.has_vector_indexes())
       change_log_->Forget(edited.id, Consumer::kVectors);

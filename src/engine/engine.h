@@ -117,14 +117,12 @@ class Engine {
   Backups& backups() { return *backups_; }
   Restorer& restorer() { return *restorer_; }
   Recovery& recovery() { return *recovery_; }
-  storage::Kv& kv() const { return *kv_; }
+  // Whoever writes does so through a Commit.
+  storage::KvReader& kv() const { return *kv_; }
   const base::Clock& clock() const { return *clock_; }
   base::Random& random() { return random_; }
   const base::Log& log() const { return *log_; }
   const Options& options() const { return options_; }
-
-  // Writes to the catalog what no table's schema is part of.
-  Status WriteCatalog(storage::Batch* batch);
 
   // --- a second copy (docs/archive.md) ---
   // Copies everything that is durable now into `directory`, which must not exist yet. Returns its bytes.
@@ -133,6 +131,8 @@ class Engine {
   // Null where options().archive_directory is empty.
   storage::Archiver* archiver() const { return archiver_.get(); }
 
+  // Rewrites the store without what is no longer needed. Slow.
+  Status Compact() { return kv_->Compact(); }
   // Sweeps, trims, saves figures: what the background thread does every so often, done now. Adds the items
   // that it removed to `expired`.
   Status RunHousekeeping(uint64_t* expired = nullptr);

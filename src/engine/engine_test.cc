@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/limits.h"
+#include "engine/commit/commit.h"
 #include "engine/index/recount.h"
 #include "engine/verify.h"
 #include "storage/fault/fault_file_system.h"
@@ -658,10 +659,10 @@ TEST_P(EngineOnDisk, AStoreOfFormat1IsBroughtForward) {
   std::string log = LogOf(table);
 
   ObjectId id = table->schema()->id;
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  Commit commit(&engine_->committer());
   std::string first;
   base::AppendBigEndian(&first, id, 4);
-  batch->DeleteRange(storage::Space::kChanges, {first, first + '\xff'});
+  commit.batch()->DeleteRange(storage::Space::kChanges, {first, first + '\xff'});
   ASSERT_TRUE(engine_->change_log().Visit(id, {.after = {0, 0}}, [&](const ChangeRecord& record) {
     std::string key = first, bytes(1, static_cast<char>(record.kind));
     key.push_back(
@@ -672,10 +673,10 @@ TEST_P(EngineOnDisk, AStoreOfFormat1IsBroughtForward) {
     base::AppendVarint(&bytes, static_cast<uint64_t>(record.time_millis));
     base::AppendVarint(&bytes, old.size());
     bytes.append(old).append(record.now->flat());
-    batch->Put(storage::Space::kChanges, key, bytes);
+    commit.batch()->Put(storage::Space::kChanges, key, bytes);
     return true;
   }));
-  ASSERT_TRUE(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+  ASSERT_TRUE(commit.Write(storage::Wait::kMayBlock));
   EXPECT_EQ(LogOf(table), "");
   table.reset(), next.reset();
   engine_.reset();

@@ -210,7 +210,7 @@ Status Sealer::LeaveLogs(const std::vector<std::string>& files) {
     if (IsLog(file)) logs.insert(std::filesystem::path(file).filename().string());
   }
   if (std::includes(left_logs_.begin(), left_logs_.end(), logs.begin(), logs.end())) return Ok{};
-  HF_CHECK_OK(engine_->kv().RollLog());
+  HF_CHECK_OK(engine_->kv_->RollLog());
   left_logs_ = std::move(logs);
   return Ok{};
 }

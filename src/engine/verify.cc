@@ -117,7 +117,7 @@ class Verifier {
     return count;
   }
 
-  storage::Kv& kv_;
+  storage::KvReader& kv_;
   const std::shared_ptr<const storage::Snapshot> snapshot_;
 };
 

@@ -119,20 +119,14 @@ struct MemoryStats {
   size_t write_buffer_bytes = 0;
 };
 
-class Kv {
+// The part of a Kv that changes nothing. An open engine hands out only this; it writes through
+// engine::Commit.
+class KvReader {
  public:
-  virtual ~Kv() = default;
+  virtual ~KvReader() = default;
 
   virtual Capabilities capabilities() const = 0;
   virtual std::unique_ptr<Batch> NewBatch() = 0;
-
-  // Applies `batch` atomically. Readers without a snapshot see it when this returns; only Sync() makes it
-  // durable. kReadOnly once the log cannot be written: the write that met this may be seen until the store is
-  // opened anew, and is then gone.
-  virtual Status Write(Batch* batch, Wait wait) = 0;
-  // Makes every write that returned before this call durable. After a failure nothing is known about the log:
-  // the caller must stop writing.
-  virtual Status Sync() = 0;
 
   virtual std::shared_ptr<const Snapshot> TakeSnapshot() = 0;
   // Reads the newest state where `snapshot` is null. Returns whether the key is there.
@@ -150,6 +144,19 @@ class Kv {
   virtual void LimitCache([[maybe_unused]] size_t bytes) {}
   // A copy of the newest state that can be opened as a store, in a directory that does not exist yet.
   virtual Status Checkpoint(const std::string& directory) = 0;
+  // Files beside the store. Null for kVectors where nothing outlives the process.
+  virtual Files* files(FileKind kind) = 0;
+};
+
+class Kv : public KvReader {
+ public:
+  // Applies `batch` atomically. Readers without a snapshot see it when this returns; only Sync() makes it
+  // durable. kReadOnly once the log cannot be written: the write that met this may be seen until the store is
+  // opened anew, and is then gone.
+  virtual Status Write(Batch* batch, Wait wait) = 0;
+  // Makes every write that returned before this call durable. After a failure nothing is known about the log:
+  // the caller must stop writing.
+  virtual Status Sync() = 0;
   // Lets go of every log there is: what is in them goes to other files, and a new one is begun.
   virtual Status RollLog() { return Ok{}; }
 
@@ -165,8 +172,6 @@ class Kv {
   // written at `before_millis` or later. Returns false when it met one.
   virtual Result<bool> Replay(const std::vector<ByteView>& records, int64_t before_millis);
 
-  // Files beside the store. Null for kVectors where nothing outlives the process.
-  virtual Files* files(FileKind kind) = 0;
   // Rewrites the store without what is no longer needed. Slow.
   virtual Status Compact() = 0;
 };

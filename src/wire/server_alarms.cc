@@ -1,5 +1,6 @@
 #include "wire/server_alarms.h"
 
+#include "engine/commit/commit.h"
 #include "storage/archive/archiver.h"
 
 namespace holdfast::wire {
@@ -103,13 +104,13 @@ Figures ServerAlarms::SamplePlan() {
 // Alarms are not worth a sync: what a power cut takes of them is at most their last change,
 // and the last minute of what was consumed.
 void ServerAlarms::Remember() {
-  if (engine_ == nullptr || !engine_->committer().CheckWritable()) return;
+  if (engine_ == nullptr || !engine_->committer().CheckSound()) return;
   AttributeMap all = alarms_.Record();
   all.emplace("plan", AttributeValue::Map(plan_->Record()));
   Item record(all);
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Put(storage::Space::kCatalog, kRecordKey, record.flat());
-  if (Status written = engine_->kv().Write(batch.get(), storage::Wait::kMayBlock); !written)
+  engine::Commit commit(&engine_->committer(), engine::Commit::Kind::kUpkeep);
+  commit.batch()->Put(storage::Space::kCatalog, kRecordKey, record.flat());
+  if (Status written = commit.Write(storage::Wait::kMayBlock); !written)
     HF_LOG(*log_, kWarning, "alarms not saved", {"error", written.error().ToString()});
 }
 

@@ -616,7 +616,7 @@ TEST_F(ArchiveTest, DB_B_03_OldPartsGoWhenTheirDaysAreOver) {
   std::map<int64_t, Contents> history;
   for (int day = 0; day < 8; ++day) {
     for (int i = 0; i < 400; ++i) Put("table", std::to_string(i), 900);
-    ASSERT_TRUE(engine_->kv().Compact());
+    ASSERT_TRUE(engine_->Compact());
     ASSERT_TRUE(engine_->archiver()->Ship());
     history[clock_.NowMillis() / 1000] = truth_;
     clock_.Advance(kDay);
@@ -689,7 +689,7 @@ TEST_F(ArchiveTest, DB_B_03_ARestoreOfAnEncryptedArchiveLeavesNoPlainText) {
   engine_ = *std::move(opened);
   CreateTable("PlantedTable");
   for (int i = 0; i < 500; ++i) Put("PlantedTable", std::to_string(i));
-  ASSERT_TRUE(engine_->kv().Compact());
+  ASSERT_TRUE(engine_->Compact());
   ASSERT_TRUE(engine_->archiver()->Ship());
   auto backed_up = engine_->BackUp(Path("backup"));
   ASSERT_TRUE(backed_up.has_value()) << backed_up.error().ToString();
@@ -741,7 +741,7 @@ TEST_F(ArchiveTest, DB_B_03_AnArchiveIsEncryptedWithItsStore) {
   open();
   CreateTable("table");
   for (int i = 0; i < 500; ++i) Put("table", std::to_string(i));
-  ASSERT_TRUE(engine_->kv().Compact());
+  ASSERT_TRUE(engine_->Compact());
   BackUpTable("kept");
   clock_.Advance(kDay);
   ASSERT_TRUE(engine_->archiver()->Ship());

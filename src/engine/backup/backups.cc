@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "engine/catalog/record.h"
+#include "engine/commit/commit.h"
 #include "engine/engine.h"
 
 namespace holdfast::engine {
@@ -51,7 +52,7 @@ Error InUse(const std::string& id, std::string_view how) {
 }  // namespace
 
 Result<Backup> Backups::Create(const TablePtr& table, std::string name) {
-  HF_CHECK_OK(engine_->committer().CheckWritable());
+  HF_CHECK_OK(engine_->committer().CheckSound());
   // Nobody drops the table between the look at it and the record that makes the drop wait.
   base::ReaderLock gate(&table->gate);
   if (table->dropped || table->schema()->status == TableStatus::kDeleting)
@@ -166,7 +167,7 @@ Status Backups::Make(Backup backup, const View& view) {
            {"backup", backup.name}, {"error", made.error().ToString()});
   }
   // Not after a sync that failed: then nobody knows what the next start finds in its record.
-  if (engine_->committer().CheckWritable()) static_cast<void>(files->Delete(backup.file));
+  if (engine_->committer().CheckSound()) static_cast<void>(files->Delete(backup.file));
   return made;
 }
 
@@ -216,9 +217,9 @@ Status Backups::BackUpAndDrop(const TablePtr& table) {
 }
 
 Status Backups::Save(const Backup& backup) {
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Put(storage::Space::kCatalog, BackupRecordKey(backup.id), Encode(backup));
-  HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+  Commit commit(&engine_->committer());
+  commit.batch()->Put(storage::Space::kCatalog, BackupRecordKey(backup.id), Encode(backup));
+  HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock));
   if (backup.expires_millis != 0) {
     base::MutexLock lock(&mu_);
     next_expiry_millis_ = std::min(next_expiry_millis_, backup.expires_millis);
@@ -281,7 +282,6 @@ Result<std::vector<Backup>> Backups::List(const std::string& after, size_t limit
 }
 
 Result<Backup> Backups::Delete(const std::string& id) {
-  HF_CHECK_OK(engine_->committer().CheckWritable());
   Backup backup;
   {
     base::MutexLock lock(&mu_);
@@ -289,9 +289,9 @@ Result<Backup> Backups::Delete(const std::string& id) {
     if (making != making_.end() && !making->second.failed_millis) return InUse(id, "created");
     HF_TRY(backup, Read(id));
     if (held_.contains(id)) return InUse(id, "restored from");
-    std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-    batch->Delete(storage::Space::kCatalog, BackupRecordKey(id));
-    HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+    Commit commit(&engine_->committer());
+    commit.batch()->Delete(storage::Space::kCatalog, BackupRecordKey(id));
+    HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock));
     if (making != making_.end()) making_.erase(making);
   }
   HF_CHECK_OK(engine_->committer().WaitDurable());

@@ -4,6 +4,7 @@
 
 #include "engine/backup/backups.h"
 #include "engine/catalog/record.h"
+#include "engine/commit/commit.h"
 #include "engine/engine.h"
 
 namespace holdfast::engine {
@@ -177,8 +178,7 @@ Status Recovery::MakeBase(const TablePtr& table) {
     thread.Sleep(std::chrono::milliseconds(1));
   }
   // No commit in the view is later than one that begins now.
-  Stamp stamp = engine_->committer().Begin();
-  engine_->committer().End(stamp);
+  HF_TRY(Stamp stamp, TakeStamp());
   Base base{.number = view->commits().number, .time_millis = stamp.time_millis};
   base.file =
       "base-" + std::to_string(id) + "-" + NewSegmentId(stamp.time_millis, &engine_->random()) + ".segment";
@@ -193,9 +193,17 @@ Status Recovery::MakeBase(const TablePtr& table) {
   base.items = counts->items;
   Result<bool> added = AddBase(table, base);
   // Not after a sync that failed: then nobody knows whether the next start finds a record of it.
-  if (!added && engine_->committer().CheckWritable()) static_cast<void>(files->Delete(base.file));
+  if (!added && engine_->committer().CheckSound()) static_cast<void>(files->Delete(base.file));
   if (!added) return added.error();
   return *added ? engine_->committer().WaitDurable() : files->Delete(base.file);
+}
+
+// The number and time of a commit that writes nothing.
+Result<Stamp> Recovery::TakeStamp() {
+  Commit commit(&engine_->committer());
+  HF_TRY(Stamp stamp, commit.Begin());
+  HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock));
+  return stamp;
 }
 
 Result<bool> Recovery::AddBase(const TablePtr& table, const Base& base) {
@@ -215,9 +223,9 @@ Result<bool> Recovery::AddBase(const TablePtr& table, const Base& base) {
 }
 
 Status Recovery::Save(ObjectId table, const Bases& bases) {
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Put(storage::Space::kCatalog, RecoveryRecordKey(table), Encode(bases));
-  HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
+  Commit commit(&engine_->committer());
+  commit.batch()->Put(storage::Space::kCatalog, RecoveryRecordKey(table), Encode(bases));
+  HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock));
   base::MutexLock lock(&mu_);
   bases_[table] = bases;
   made_.NotifyAll();
@@ -290,8 +298,7 @@ Result<TablePtr> Recovery::Restore(const TablePtr& source, std::optional<int64_t
                  "EarliestRestorableDateTime and LatestRestorableDateTime.");
   }
   // Whatever was answered by now began before this.
-  Stamp now = engine_->committer().Begin();
-  engine_->committer().End(now);
+  HF_TRY(Stamp now, TakeStamp());
   Bases bases = BasesOf(schema->id);
   // Somebody may have dropped the table since.
   if (bases.empty()) return Error(ErrorCode::kTableNotFound, "Table not found: " + schema->name);

@@ -76,6 +76,7 @@ class Recovery {
   // Queues it, unless one is being made.
   void MakeBaseSoon(const TablePtr& table);
   Status MakeBase(const TablePtr& table);
+  Result<Stamp> TakeStamp();
   // Adds one that was written to those that are kept. False: nobody wants it any more.
   Result<bool> AddBase(const TablePtr& table, const Base& base);
   // Of those that the window's start makes needless.

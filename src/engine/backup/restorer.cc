@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "engine/backup/backups.h"
 #include "engine/catalog/record.h"
+#include "engine/commit/commit.h"
 #include "engine/engine.h"
 #include "engine/index/vector_value.h"
 
@@ -227,10 +228,9 @@ Status Restorer::Fill(const TablePtr& table, Job* job) {
 // From here on the job does not look at its source again, not even after a crash.
 Status Restorer::MarkFilled(ObjectId table, Job* job) {
   job->filled = true;
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Put(storage::Space::kCatalog, RestoreJobKey(table), Encode(*job));
-  HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
-  return engine_->committer().WaitDurable();
+  Commit commit(&engine_->committer());
+  commit.batch()->Put(storage::Space::kCatalog, RestoreJobKey(table), Encode(*job));
+  return commit.WriteDurably();
 }
 
 Status Restorer::FillFromSegment(const TablePtr& table, Job* job) {
@@ -330,7 +330,7 @@ Status Restorer::GiveWay(const TablePtr& table) {
 // schema comes in between either.
 Status Restorer::Write(const TablePtr& table, const Job& job, const std::vector<Entry>& entries,
                        Before before) {
-  storage::Kv& kv = engine_->kv();
+  storage::KvReader& kv = engine_->kv();
   base::WriterLock gate(&table->gate);
   if (table->dropped) return Error(ErrorCode::kResourceNotFound, "the table is gone");
   std::shared_ptr<const ActiveSchema> active = table->active();
@@ -354,8 +354,9 @@ Status Restorer::Write(const TablePtr& table, const Job& job, const std::vector<
   int64_t count = 0, bytes = 0;
   std::vector<MaintainerEffect> totals(active->indexes.size());
 
-  std::unique_ptr<storage::Batch> batch = kv.NewBatch();
-  Stamp stamp = engine_->committer().Begin();
+  Commit commit(&engine_->committer());
+  storage::Batch* batch = commit.batch();
+  HF_TRY(Stamp stamp, commit.Begin());
   for (size_t i = 0; i < entries.size(); ++i) {
     const Entry& entry = entries[i];
     bool was = !olds.empty() && !olds[i].empty(), is = !entry.stored.empty();
@@ -372,25 +373,23 @@ Status Restorer::Write(const TablePtr& table, const Job& job, const std::vector<
     const ItemChange& change = changes.back();
     bool logs = false;
     for (size_t k = 0; k < active->indexes.size(); ++k) {
-      MaintainerEffect effect = active->indexes[k]->Update(change, batch.get());
+      MaintainerEffect effect = active->indexes[k]->Update(change, batch);
       logs |= effect.logs;
       totals[k].count_delta += effect.count_delta;
       totals[k].bytes_delta += effect.bytes_delta;
     }
-    if (active->ttl != nullptr) active->ttl->Update(change, batch.get());
-    if (logs) ChangeLog::Append(change, Images::kKey, batch.get());  // for snapshots of vector indexes
+    if (active->ttl != nullptr) active->ttl->Update(change, batch);
+    if (logs) ChangeLog::Append(change, Images::kKey, batch);  // for snapshots of vector indexes
     count += (is ? 1 : 0) - (was ? 1 : 0);
     bytes += (is ? billed(images[i].now) : 0) - (was ? billed(images[i].old) : 0);
   }
   batch->Put(storage::Space::kCatalog, RestoreJobKey(schema.id), Encode(job));
-  Status written = kv.Write(batch.get(), storage::Wait::kMayBlock);
-  if (written && active->has_vectors()) {
+  HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock, [&] {
+    if (!active->has_vectors()) return;
     for (const ItemChange& change : changes) {
       for (const auto& maintainer : active->indexes) maintainer->Written(change);
     }
-  }
-  engine_->committer().End(stamp);
-  HF_CHECK_OK(std::move(written));
+  }));
   table->tally.Add(count, bytes);
   for (size_t k = 0; k < totals.size(); ++k)
     active->index_tallies[k]->Add(totals[k].count_delta, totals[k].bytes_delta);
@@ -400,22 +399,16 @@ Status Restorer::Write(const TablePtr& table, const Job& job, const std::vector<
 Status Restorer::Finish(const TablePtr& table) {
   // All of it must be durable and published before anybody is let in.
   HF_CHECK_OK(engine_->committer().WaitDurable());
-  Status settled = Ok{};
-  do {
-    HF_CHECK_OK(GiveWay(table));
-    if (thread_.stopping()) return Ok{};
-    settled = engine_->ChangeSchema(table, [](TableSchema* schema) -> Status {
-      schema->Settle();
-      schema->restored_from->in_progress = false;
-      return Ok{};
-    });
-    // Others may have filled the queue again.
-  } while (!settled && settled.error().code() == ErrorCode::kThrottling);
-  HF_CHECK_OK(settled);
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Delete(storage::Space::kCatalog, RestoreJobKey(table->schema()->id));
-  HF_CHECK_OK(engine_->WriteCatalog(batch.get()));
-  return engine_->committer().WaitDurable();
+  HF_CHECK_OK(GiveWay(table));
+  if (thread_.stopping()) return Ok{};
+  HF_CHECK_OK(engine_->ChangeSchema(table, [](TableSchema* schema) -> Status {
+    schema->Settle();
+    schema->restored_from->in_progress = false;
+    return Ok{};
+  }));
+  Commit commit(&engine_->committer());
+  commit.batch()->Delete(storage::Space::kCatalog, RestoreJobKey(table->schema()->id));
+  return commit.WriteDurably();
 }
 
 }  // namespace holdfast::engine

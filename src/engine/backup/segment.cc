@@ -97,7 +97,7 @@ std::string NewSegmentId(int64_t now_millis, base::Random* random) {
 }
 
 Result<SegmentCounts> WriteSegment(storage::Files* files, const std::string& name,
-                                   const SegmentHeader& header, storage::Kv* kv,
+                                   const SegmentHeader& header, storage::KvReader* kv,
                                    const storage::Snapshot* snapshot, const std::function<bool()>& stopping) {
   HF_TRY(std::unique_ptr<storage::FileWriter> file, files->Create(name));
   SegmentWriter writer(std::move(file));

@@ -43,7 +43,7 @@ struct SegmentCounts {
 // Writes every item of header.table that `snapshot` has. The file is there, and safe, when this returns.
 // Gives up with kWouldBlock when `stopping` says so.
 Result<SegmentCounts> WriteSegment(storage::Files* files, const std::string& name,
-                                   const SegmentHeader& header, storage::Kv* kv,
+                                   const SegmentHeader& header, storage::KvReader* kv,
                                    const storage::Snapshot* snapshot, const std::function<bool()>& stopping);
 
 class SegmentReader {

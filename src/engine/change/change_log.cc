@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/commit/commit.h"
 #include "value/difference.h"
 
 namespace holdfast::engine {
@@ -145,28 +146,29 @@ void ChangeLog::Append(const ItemChange& change, Images images, storage::Batch* 
              images == Images::kKey ? EncodeKeyRecord(change) : EncodeRecord(change, images));
 }
 
-Result<uint64_t> ChangeLog::BringForward(ObjectId table, storage::Kv* kv) {
+Result<uint64_t> ChangeLog::BringForward(ObjectId table) {
   constexpr size_t kStepBytes = 1 << 20;
   storage::Range before{PartKey(table, Part{0}), PartKey(table, Part::kRecords)};
-  auto it = kv->Iterate(storage::Space::kChanges, before, nullptr, storage::Wait::kMayBlock);
-  std::unique_ptr<storage::Batch> batch = kv->NewBatch();
+  auto it = kv_->Iterate(storage::Space::kChanges, before, nullptr, storage::Wait::kMayBlock);
+  std::optional<Commit> step;
+  step.emplace(committer_, Commit::Kind::kUpkeep);
   uint64_t records = 0;
   size_t bytes = 0;
   for (it->SeekToFirst(); it->Valid(); it->Next(), ++records) {
     // table id ‖ shard ‖ commit number ‖ ordinal
     std::string key = PartKey(table, Part::kRecords);
     key.append(it->key().substr(5)).push_back(it->key()[4]);
-    batch->Put(storage::Space::kChanges, key, it->value());
+    step->batch()->Put(storage::Space::kChanges, key, it->value());
     bytes += key.size() + it->value().size();
     if (bytes < kStepBytes) continue;
-    HF_CHECK_OK(kv->Write(batch.get(), storage::Wait::kMayBlock));
-    batch->Clear();
+    HF_CHECK_OK(step->Write(storage::Wait::kMayBlock));
+    step.emplace(committer_, Commit::Kind::kUpkeep);
     bytes = 0;
   }
   HF_CHECK_OK(it->status());
   if (records == 0) return records;
-  batch->DeleteRange(storage::Space::kChanges, before);
-  HF_CHECK_OK(kv->Write(batch.get(), storage::Wait::kMayBlock));
+  step->batch()->DeleteRange(storage::Space::kChanges, before);
+  HF_CHECK_OK(step->Write(storage::Wait::kMayBlock));
   return records;
 }
 
@@ -343,7 +345,11 @@ std::optional<uint64_t> ChangeLog::Needless(const Followed& followed) {
 }
 
 Status ChangeLog::Trim() {
-  std::unique_ptr<storage::Batch> batch = kv_->NewBatch();
+  HF_CHECK_OK(committer_->CheckSound());
+  Commit commit(committer_, Commit::Kind::kUpkeep);
+  storage::Batch* batch = commit.batch();
+  std::map<ObjectId, uint64_t> trimmed;   // up to where, once it is written
+  std::map<ObjectId, uint64_t> finished;  // nobody follows them: up to where they are emptied
   {
     base::MutexLock lock(&mu_);
     uint64_t published = committer_->published()->number;
@@ -359,23 +365,37 @@ Status ChangeLog::Trim() {
         if (!followed.last) followed.last = committer_->begun_number();
         bool settled = *followed.last <= published;
         if (settled) {
-          DeleteUpTo(id, *followed.last, batch.get());
+          DeleteUpTo(id, *followed.last, batch);
           batch->Delete(storage::Space::kChanges, TrimmedKey(id));  // whoever comes begins later
+          finished[id] = *followed.last;
         }
         at = settled ? followed_.erase(at) : std::next(at);
         continue;
       }
       followed.last.reset();
       if (*needless > followed.trimmed) {
-        DeleteUpTo(id, *needless, batch.get());
-        followed.trimmed = *needless;
+        DeleteUpTo(id, *needless, batch);
+        trimmed[id] = *needless;
+        // Before the records go: nobody may be let in behind it any more.
         followed.watched_from = std::max(followed.watched_from, ChangePosition{*needless, UINT32_MAX});
       }
       ++at;
     }
   }
   if (batch->empty()) return Ok{};
-  return kv_->Write(batch.get(), storage::Wait::kMayBlock);
+  Status written = commit.Write(storage::Wait::kMayBlock);
+  base::MutexLock lock(&mu_);
+  if (!written) {
+    // The records are still there: the next round deletes them, unless somebody follows the table again by
+    // then.
+    for (const auto& [id, last] : finished) followed_.try_emplace(id).first->second.last = last;
+    return written;
+  }
+  for (const auto& [id, number] : trimmed) {
+    if (auto found = followed_.find(id); found != followed_.end())
+      found->second.trimmed = std::max(found->second.trimmed, number);
+  }
+  return Ok{};
 }
 
 }  // namespace holdfast::engine

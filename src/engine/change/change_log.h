@@ -74,7 +74,7 @@ class Watch;
 
 class ChangeLog {
  public:
-  ChangeLog(storage::Kv* kv, Committer* committer) : kv_(kv), committer_(committer) {}
+  ChangeLog(storage::KvReader* kv, Committer* committer) : kv_(kv), committer_(committer) {}
 
   // Every record belongs to one of so many shards, all of one partition key to the same.
   static constexpr int kShards = 4;
@@ -84,7 +84,7 @@ class ChangeLog {
 
   // Puts a table's records of format 1, which lie shard by shard, into the order of commits, and returns how
   // many there were. What a crash cuts short is done again. Before anybody uses the log of `table`.
-  static Result<uint64_t> BringForward(ObjectId table, storage::Kv* kv);
+  Result<uint64_t> BringForward(ObjectId table);
 
   // Records of commits after `after` are kept for `consumer`, until it names a later commit or is forgotten.
   // Without a consumer records go when no watch needs them.
@@ -141,7 +141,7 @@ class ChangeLog {
   void Move(ObjectId table, const ChangePosition& from, const ChangePosition& to);
   void Close(ObjectId table, const ChangePosition& at);
 
-  storage::Kv* const kv_;
+  storage::KvReader* const kv_;
   Committer* const committer_;
   mutable base::Mutex mu_;
   base::CondVar published_;

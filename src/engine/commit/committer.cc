@@ -98,8 +98,13 @@ bool Committer::IsPublished() const {
          begun_.load(std::memory_order_acquire) == published_number_.load(std::memory_order_acquire);
 }
 
-Status Committer::CheckWritable() const {
+Status Committer::CheckSound() const {
   if (failed_.load(std::memory_order_acquire)) return ReadOnlyError();
+  return Ok{};
+}
+
+Status Committer::CheckWritable() const {
+  HF_CHECK_OK(CheckSound());
   if (queue_size_.load(std::memory_order_relaxed) >= limits::kCommitQueueMax) {
     return Error(ErrorCode::kThrottling, "Too many writes are waiting for the disk; try again");
   }

@@ -1,10 +1,10 @@
 // Group commit with published snapshots: how writes become durable without each paying for a sync, and how
 // reads never see what a power cut could take back.
 //
-// A writer, holding its key locks, takes a Stamp, writes its batch unsynced, and ends the stamp. One commit
-// thread loops: take everyone who waits, take a snapshot, sync the log, publish the snapshot, answer all who
-// waited. While it syncs, the next group gathers. (A thread that would only wait may do the same in its
-// place.)
+// A writer, holding its key locks, takes a Stamp, writes its batch unsynced, and ends the stamp, all through
+// a Commit (commit.h), the only door to the storage. One commit thread loops: take everyone who waits, take a
+// snapshot, sync the log, publish the snapshot, answer all who waited. While it syncs, the next group
+// gathers. (A thread that would only wait may do the same in its place.)
 //
 // Invariants (docs/invariants.md):
 //  I-1  An answer that follows from a write is given only after a sync that began after the write.
@@ -101,10 +101,6 @@ class Committer {
   // Stops the thread after a last sync. No call may be under way.
   ~Committer();
 
-  // Between Begin and End, End being called whatever happens, lies exactly one storage write.
-  Stamp Begin();
-  void End(const Stamp& stamp);
-
   // Calls waiter->Done once everything written before this call is durable and published.
   void WhenDurable(DurabilityWaiter* waiter);
   // The same for each of them, in order. Takes them out of the chain. With kHere the caller syncs itself when
@@ -117,7 +113,9 @@ class Committer {
   // True when the newest state is the published one: an answer from it may be given at once.
   bool IsPublished() const;
 
-  // Whether writes are taken at all: not after a failed sync, not while the queue is full.
+  // kReadOnly after a failed sync (I-5). A Commit asks this before it writes.
+  Status CheckSound() const;
+  // The same, and kThrottling while the queue is full: for requests, which may come again.
   Status CheckWritable() const;
 
   std::shared_ptr<const Published> published() const;
@@ -134,6 +132,11 @@ class Committer {
   CommitStats stats() const;
 
  private:
+  friend class Commit;
+  // Between Begin and End, End being called whatever happens, lies at most one storage write.
+  Stamp Begin();
+  void End(const Stamp& stamp);
+
   void Run();
   void SyncOnce(DurabilityWaiter* waiters);
   // Tells this one and those after it; returns how many they were.

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "engine/commit/commit.h"
 #include "storage/memory/memory_kv.h"
 #include "storage/rocksdb/rocksdb_kv.h"
 
@@ -26,36 +27,69 @@ class CommitterInMemory : public testing::Test {
 // (I-4).
 TEST_F(CommitterInMemory, PublishesNothingAboveACommitInFlight) {
   EXPECT_EQ(published(), 9u);
-  Stamp first = committer_.Begin(), second = committer_.Begin(), third = committer_.Begin();
-  EXPECT_EQ(first.number, 10u);
-  EXPECT_EQ(third.number, 12u);
-  committer_.End(second);
+  Commit first(&committer_), second(&committer_), third(&committer_);
+  EXPECT_EQ(first.Begin()->number, 10u);
+  ASSERT_TRUE(second.Begin());
+  Stamp newest = third.Begin().value();
+  EXPECT_EQ(newest.number, 12u);
+  ASSERT_TRUE(second.Write(storage::Wait::kMayBlock));
   EXPECT_EQ(published(), 9u);
-  committer_.End(first);
+  ASSERT_TRUE(first.Write(storage::Wait::kMayBlock));
   EXPECT_EQ(published(), 11u);
-  committer_.End(third);
+  ASSERT_TRUE(third.Write(storage::Wait::kMayBlock));
   EXPECT_EQ(published(), 12u);
   EXPECT_EQ(committer_.begun_number(), 12u);
-  EXPECT_EQ(committer_.last_time_millis(), third.time_millis);
+  EXPECT_EQ(committer_.last_time_millis(), newest.time_millis);
+}
+
+// A caller that returns early, for whatever reason, must not hold back everybody's publication for good.
+TEST_F(CommitterInMemory, ACommitThatIsGivenUpEnds) {
+  {
+    Commit given_up(&committer_);
+    ASSERT_TRUE(given_up.Begin());
+    given_up.batch()->Put(storage::Space::kItems, "key", "value");
+  }
+  EXPECT_EQ(published(), 10u);
+  std::string value;
+  EXPECT_FALSE(kv_->Get(storage::Space::kItems, "key", nullptr, storage::Wait::kMayBlock, &value).value());
+}
+
+// What a maintainer keeps in memory must be there when readers are sent to the commit (I-18).
+TEST_F(CommitterInMemory, WhatFollowsAWriteIsDoneBeforeItIsPublished) {
+  Commit commit(&committer_);
+  commit.batch()->Put(storage::Space::kItems, "key", "value");
+  uint64_t published_then = 0;
+  std::string value;
+  ASSERT_TRUE(commit.Write(storage::Wait::kMayBlock, [&] {
+    published_then = published();
+    EXPECT_TRUE(kv_->Get(storage::Space::kItems, "key", nullptr, storage::Wait::kMayBlock, &value).value());
+  }));
+  EXPECT_EQ(published_then, 9u);
+  EXPECT_EQ(published(), 10u);
+}
+
+// An idle server that saves its figures now and then must not make the next answer wait for a sync.
+TEST_F(CommitterInMemory, UpkeepTakesNoNumber) {
+  Commit upkeep(&committer_, Commit::Kind::kUpkeep);
+  upkeep.batch()->Put(storage::Space::kCatalog, "figures", "1");
+  ASSERT_TRUE(upkeep.Write(storage::Wait::kMayBlock));
+  EXPECT_EQ(committer_.begun_number(), 9u);
 }
 
 // The clock may be set back while the store runs, or between two runs of it.
 TEST_F(CommitterInMemory, TimesNeverGoBack) {
-  Stamp first = committer_.Begin();
-  EXPECT_EQ(first.time_millis, 2000) << "the floor the last run left";
+  Commit first(&committer_), second(&committer_), third(&committer_);
+  EXPECT_EQ(first.Begin()->time_millis, 2000) << "the floor the last run left";
   clock_.Set(5000);
-  Stamp second = committer_.Begin();
+  EXPECT_EQ(second.Begin()->time_millis, 5000);
   clock_.Set(3000);
-  Stamp third = committer_.Begin();
-  EXPECT_EQ(second.time_millis, 5000);
-  EXPECT_EQ(third.time_millis, 5000);
-  for (const Stamp& stamp : {first, second, third}) committer_.End(stamp);
+  EXPECT_EQ(third.Begin()->time_millis, 5000);
 }
 
 TEST_F(CommitterInMemory, AnswersAtOnceAndTellsItsListener) {
   uint64_t heard = 0;
   committer_.OnPublish([&](uint64_t number) { heard = number; });
-  committer_.End(committer_.Begin());
+  ASSERT_TRUE(Commit(&committer_).Write(storage::Wait::kMayBlock));
   EXPECT_EQ(heard, 10u);
   EXPECT_TRUE(committer_.WaitDurable());
   EXPECT_TRUE(committer_.IsPublished());
@@ -111,7 +145,7 @@ TEST_F(CommitterOnDisk, SyncsOfBothKindsAnswerEverybody) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, here = i % 2 == 0] {
       for (int round = 0; round < kRounds; ++round) {
-        committer_.End(committer_.Begin());
+        EXPECT_TRUE(Commit(&committer_).Write(storage::Wait::kMayBlock));
         if (here) {
           Counting waiter;
           WaiterChain chain;

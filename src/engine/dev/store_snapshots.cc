@@ -2,6 +2,7 @@
 
 #include "engine/backup/backups.h"
 #include "engine/backup/recovery.h"
+#include "engine/commit/commit.h"
 #include "engine/item/stored_item.h"
 
 namespace holdfast::engine {
@@ -220,17 +221,17 @@ Status StoreSnapshots::Align(const TablePtr& table, ObjectId then_id, const stor
 
 // A transaction that has not happened may be sent again with its token.
 Status StoreSnapshots::DeleteTokensSince(const storage::Snapshot* snapshot) {
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  Commit commit(&engine_->committer());
   std::string prefix = TokenRecordKey("");
   storage::Range tokens{prefix, prefix};
   ++tokens.upper.back();
   auto it = engine_->kv().Iterate(storage::Space::kCatalog, tokens, nullptr, storage::Wait::kMayBlock);
   for (it->SeekToFirst(); it->Valid(); it->Next()) {
     HF_TRY(bool there, WasThere(snapshot, std::string(it->key())));
-    if (!there) batch->Delete(storage::Space::kCatalog, it->key());
+    if (!there) commit.batch()->Delete(storage::Space::kCatalog, it->key());
   }
   HF_CHECK_OK(it->status());
-  return batch->empty() ? OkStatus() : engine_->kv().Write(batch.get(), storage::Wait::kMayBlock);
+  return commit.Write(storage::Wait::kMayBlock);
 }
 
 Status StoreSnapshots::ForgetDroppedSince(const storage::Snapshot* snapshot) {

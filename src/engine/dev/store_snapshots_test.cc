@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "engine/backup/backups.h"
+#include "engine/commit/commit.h"
 #include "engine/item/stored_item.h"
 #include "engine/verify.h"
 #include "storage/fault/fault_file_system.h"
@@ -167,9 +168,9 @@ TEST_P(StoreSnapshotsTest, ResetEmptiesAndSnapshotsStay) {
 // A transaction that was undone may be sent again with its token.
 TEST_P(StoreSnapshotsTest, TokensSinceAreForgotten) {
   auto put = [&](const std::string& token) {
-    std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-    batch->Put(storage::Space::kCatalog, TokenRecordKey(token), "x");
-    ASSERT_TRUE(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+    Commit commit(&engine_->committer());
+    commit.batch()->Put(storage::Space::kCatalog, TokenRecordKey(token), "x");
+    ASSERT_TRUE(commit.Write(storage::Wait::kMayBlock));
   };
   auto is_there = [&](const std::string& token) {
     std::string value;

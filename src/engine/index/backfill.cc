@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/commit/commit.h"
 #include "engine/engine.h"
 #include "engine/index/recount.h"
 #include "value/key_codec.h"
@@ -58,7 +59,7 @@ Status Backfiller::Fill(const Job& job) {
 }
 
 Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
-  storage::Kv& kv = engine_->kv();
+  storage::KvReader& kv = engine_->kv();
   base::ReaderLock gate(&job.table->gate);
   if (job.table->dropped) return *done = true, OkStatus();
   std::shared_ptr<const ActiveSchema> active = job.table->active();
@@ -87,7 +88,7 @@ Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
     if (thread_.stopping()) return Ok{};
   }
 
-  std::unique_ptr<storage::Batch> batch = kv.NewBatch();
+  Commit commit(&engine_->committer());
   std::vector<std::pair<std::string, std::string>> filled;  // to be told once they are written
   auto items = kv.Iterate(storage::Space::kItems, {keys.front(), keys.back() + '\0'}, nullptr,
                           storage::Wait::kMayBlock);
@@ -97,21 +98,21 @@ Status Backfiller::Step(const Job& job, std::string* cursor, bool* done) {
     if (next == keys.end() || *next != items->key()) continue;  // written since, with the new schema
     StoredItem stored = DecodeStored(items->value());
     ItemChange change{active->schema.get(), items->key(), nullptr, &stored, {}, false, 0};
-    MaintainerEffect effect = maintainer->Update(change, batch.get());
+    MaintainerEffect effect = maintainer->Update(change, commit.batch());
     if (effect.touched && active->has_vectors()) filled.emplace_back(items->key(), items->value());
     HF_ASSERT(!effect.logs);  // nothing is snapshot before it is filled
   }
   HF_CHECK_OK(items->status());
-  *cursor = keys.back();
-  batch->Put(storage::Space::kCatalog, BackfillCursorKey(job.target), *cursor);
-  Stamp stamp = engine_->committer().Begin();
-  Status written = kv.Write(batch.get(), storage::Wait::kMayBlock);
-  for (const auto& [key, value] : filled) {
-    StoredItem stored = DecodeStored(value);
-    if (written) maintainer->Written({active->schema.get(), key, nullptr, &stored, stamp, false, 0});
-  }
-  engine_->committer().End(stamp);
-  return written;
+  commit.batch()->Put(storage::Space::kCatalog, BackfillCursorKey(job.target), keys.back());
+  HF_TRY(Stamp stamp, commit.Begin());
+  HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock, [&] {
+    for (const auto& [key, value] : filled) {
+      StoredItem stored = DecodeStored(value);
+      maintainer->Written({active->schema.get(), key, nullptr, &stored, stamp, false, 0});
+    }
+  }));
+  *cursor = std::move(keys.back());
+  return Ok{};
 }
 
 Status Backfiller::Finish(const Job& job) {
@@ -129,10 +130,9 @@ Status Backfiller::Finish(const Job& job) {
     }
     return Ok{};
   }));
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Delete(storage::Space::kCatalog, BackfillCursorKey(job.target));
-  HF_CHECK_OK(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
-  return engine_->committer().WaitDurable();
+  Commit commit(&engine_->committer(), Commit::Kind::kUpkeep);
+  commit.batch()->Delete(storage::Space::kCatalog, BackfillCursorKey(job.target));
+  return commit.WriteDurably();
 }
 
 }  // namespace holdfast::engine

@@ -5,7 +5,7 @@
 
 namespace holdfast::engine {
 
-Status Recount(storage::Kv* kv, Table* table, ObjectId target, const std::function<bool()>& stopping) {
+Status Recount(storage::KvReader* kv, Table* table, ObjectId target, const std::function<bool()>& stopping) {
   SchemaPtr schema = table->schema();
   bool is_table = target == schema->id;
   Tally* tally = is_table ? &table->tally : table->IndexTally(target);

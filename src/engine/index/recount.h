@@ -11,6 +11,6 @@ namespace holdfast::engine {
 // Makes the tally of `target` (the table's own id, or that of one of its indexes) exact: what is there at one
 // moment is counted, and the changes since are added as they happen. Until it returns the tally shows those
 // only. When `stopping` says so it gives up, with kWouldBlock, and the tally is as inexact as it was.
-Status Recount(storage::Kv* kv, Table* table, ObjectId target, const std::function<bool()>& stopping);
+Status Recount(storage::KvReader* kv, Table* table, ObjectId target, const std::function<bool()>& stopping);
 
 }  // namespace holdfast::engine

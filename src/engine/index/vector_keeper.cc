@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "base/thread.h"
+#include "engine/commit/commit.h"
 #include "engine/engine.h"
 #include "engine/index/maintainer.h"
 #include "vector/snapshot.h"
@@ -302,9 +303,9 @@ Status VectorKeeper::LoadIndex(const Load& load, bool again) {
 // The record goes before the first write that is not logged: should the snapshot ever be readable again, it
 // would be too old.
 Status VectorKeeper::ForgetSnapshot(const TablePtr& table, ObjectId index, LiveVectors* live) {
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Delete(storage::Space::kCatalog, VectorSnapshotKey(index));
-  HF_CHECK_OK(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+  Commit commit(&engine_->committer(), Commit::Kind::kUpkeep);
+  commit.batch()->Delete(storage::Space::kCatalog, VectorSnapshotKey(index));
+  HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock));
   log_needs_.erase(index);
   {
     base::WriterLock gate(&table->gate);
@@ -417,7 +418,7 @@ void VectorKeeper::TrySnapshot(const TablePtr& table, const IndexSchema& index, 
   snapshots_from_ = std::chrono::steady_clock::now() + kSnapshotPause;
   // What it left behind may be what fills the disk. Not when the log cannot be synced: then nobody knows
   // which record the next start will find.
-  if (engine_->committer().CheckWritable()) static_cast<void>(DeleteStrayFiles());
+  if (engine_->committer().CheckSound()) static_cast<void>(DeleteStrayFiles());
 }
 
 // Gives up when the store closes, but for what is written then.
@@ -433,7 +434,7 @@ Status VectorKeeper::WriteFile(storage::Files* files, const std::string& name,
 Status VectorKeeper::Snapshot(const TablePtr& table, const IndexSchema& index, LiveVectors* live) {
   storage::Files* files = engine_->kv().files(storage::FileKind::kVectors);
   if (files == nullptr) return Ok{};
-  HF_CHECK_OK(engine_->committer().CheckWritable());
+  HF_CHECK_OK(engine_->committer().CheckSound());
   if (!live->logged) StartLogging(table, index.id, live);
   HF_CHECK_OK(engine_->committer().WaitDurable());
   uint64_t changes = live->changes;
@@ -501,13 +502,13 @@ Result<bool> VectorKeeper::WriteManifest(const TablePtr& table, ObjectId index, 
               {"rows", manifest.rows},
               {"graph", manifest.graph},
               {"floats", AttributeValue::List(std::move(floats))}};
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  batch->Put(storage::Space::kCatalog, VectorSnapshotKey(index), record.flat());
+  Commit commit(&engine_->committer(), Commit::Kind::kUpkeep);
+  commit.batch()->Put(storage::Space::kCatalog, VectorSnapshotKey(index), record.flat());
   {
     // Whoever drops the index deletes the record: it must not come after that.
     base::ReaderLock gate(&table->gate);
     if (table->dropped || table->LiveIndex(index) == nullptr) return false;
-    HF_CHECK_OK(engine_->kv().Write(batch.get(), storage::Wait::kMayBlock));
+    HF_CHECK_OK(commit.Write(storage::Wait::kMayBlock));
   }
   // The files it replaces go only when it is safe.
   HF_CHECK_OK(engine_->committer().WaitDurable());

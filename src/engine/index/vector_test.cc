@@ -9,6 +9,7 @@
 #include <semaphore>
 #include <thread>
 
+#include "engine/commit/commit.h"
 #include "engine/engine.h"
 #include "engine/index/live_vectors.h"
 #include "engine/verify.h"
@@ -283,7 +284,8 @@ TEST_F(VectorTest, WhatWasAnsweredIsFoundWhileAnEarlierCommitIsUnderWay) {
     Open();
     if (table_ == nullptr) Create({Index("plain", false)});
     auto search = [&] { return Search("plain", {.vector = {1, 2, 3, 4, 5}, .top_k = 1}); };
-    Stamp slow = engine_->committer().Begin();
+    std::optional<Commit> slow(std::in_place, &engine_->committer());
+    ASSERT_TRUE(slow->Begin());
     Write("own", Item{{"pk", "own"}, {"vector", AttributeValue::List({1, 2, 3, 4, 5})}});
     ASSERT_TRUE(engine_->committer().WaitDurable());
     auto hits = search();
@@ -292,7 +294,7 @@ TEST_F(VectorTest, WhatWasAnsweredIsFoundWhileAnEarlierCommitIsUnderWay) {
     Write("own", std::nullopt);
     ASSERT_TRUE(engine_->committer().WaitDurable());
     EXPECT_TRUE(search().empty());
-    engine_->committer().End(slow);
+    slow.reset();
   }
 }
 
@@ -300,10 +302,11 @@ TEST_F(VectorTest, WhatWasAnsweredIsFoundWhileAnEarlierCommitIsUnderWay) {
 // between the two.
 TEST_F(VectorTest, TheFirstSnapshotHasEverythingThatWasNotLogged) {
   Create({Index("plain", false)});
-  Stamp slow = engine_->committer().Begin();
+  std::optional<Commit> slow(std::in_place, &engine_->committer());
+  ASSERT_TRUE(slow->Begin());
   Churn(400);
   engine_->WaitForVectors();
-  engine_->committer().End(slow);
+  slow.reset();
   Open();
   ExpectSound();
   Churn(400);

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/limits.h"
+#include "engine/commit/commit.h"
 #include "engine/index/vector_value.h"
 
 namespace holdfast::engine {
@@ -251,19 +252,16 @@ class ItemWriter::Run {
   }
 
   Status Commit() {
-    std::unique_ptr<storage::Batch> batch = writer_->kv_->NewBatch();
+    class Commit commit(writer_->committer_);
+    storage::Batch* batch = commit.batch();
     WriteOptions::Extras extras;
     if (options_.under_lock) HF_CHECK_OK(options_.under_lock(&written_.outcomes, &extras));
-    Stamp stamp = writer_->committer_->Begin();
-    for (size_t i = 0; i < actions_.size(); ++i) AddToBatch(i, stamp, batch.get());
+    HF_TRY(Stamp stamp, commit.Begin());
+    for (size_t i = 0; i < actions_.size(); ++i) AddToBatch(i, stamp, batch);
     for (const WriteOptions::Extra& extra : extras) batch->Put(extra.space, extra.key, extra.value);
     for (const WriteOptions::ExtraDelete& extra : options_.extra_deletes)
       batch->Delete(extra.space, extra.key);
-    Status written = Ok{};
-    if (!batch->empty()) written = writer_->kv_->Write(batch.get(), options_.wait);
-    if (written) TellMaintainers(stamp);
-    writer_->committer_->End(stamp);
-    HF_CHECK_OK(std::move(written));
+    HF_CHECK_OK(commit.Write(options_.wait, [&] { TellMaintainers(stamp); }));
     uint64_t items = 0;
     for (size_t i = 0; i < actions_.size(); ++i) {
       Count(i);

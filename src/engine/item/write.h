@@ -84,7 +84,7 @@ struct WriteOptions {
 
 class ItemWriter {
  public:
-  ItemWriter(storage::Kv* kv, Committer* committer, KeyLocks* locks, const base::Clock* clock)
+  ItemWriter(storage::KvReader* kv, Committer* committer, KeyLocks* locks, const base::Clock* clock)
       : kv_(kv), committer_(committer), locks_(locks), clock_(clock) {}
 
   struct Written {
@@ -103,7 +103,7 @@ class ItemWriter {
  private:
   class Run;
 
-  storage::Kv* const kv_;
+  storage::KvReader* const kv_;
   Committer* const committer_;
   KeyLocks* const locks_;
   const base::Clock* const clock_;

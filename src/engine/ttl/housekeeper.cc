@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "engine/backup/backups.h"
 #include "engine/backup/recovery.h"
+#include "engine/commit/commit.h"
 #include "engine/engine.h"
 #include "engine/ttl/expiry.h"
 
@@ -158,7 +159,8 @@ Status Housekeeper::SweepTable(const TablePtr& table, int64_t now_seconds, uint6
 }
 
 Status Housekeeper::SweepTokens(int64_t now_seconds) {
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
+  Commit commit(&engine_->committer(), Commit::Kind::kUpkeep);
+  storage::Batch* batch = commit.batch();
   auto it = engine_->kv().Iterate(storage::Space::kTtl, ExpiryRange(kTokenTable, 0, now_seconds), nullptr,
                                   storage::Wait::kMayBlock);
   size_t swept = 0;
@@ -168,15 +170,15 @@ Status Housekeeper::SweepTokens(int64_t now_seconds) {
   }
   HF_CHECK_OK(it->status());
   if (batch->empty()) return Ok{};
-  return engine_->kv().Write(batch.get(), storage::Wait::kMayBlock);
+  return commit.Write(storage::Wait::kMayBlock);
 }
 
 Status Housekeeper::SaveFigures() {
   base::MutexLock ddl(&engine_->ddl_mu_);
-  std::unique_ptr<storage::Batch> batch = engine_->kv().NewBatch();
-  HF_CHECK_OK(engine_->SaveMeta(batch.get()));
-  engine_->SaveTallies(/*clean=*/false, batch.get());
-  return engine_->kv().Write(batch.get(), storage::Wait::kMayBlock);
+  Commit commit(&engine_->committer(), Commit::Kind::kUpkeep);
+  HF_CHECK_OK(engine_->SaveMeta(commit.batch()));
+  engine_->SaveTallies(/*clean=*/false, commit.batch());
+  return commit.Write(storage::Wait::kMayBlock);
 }
 
 }  // namespace holdfast::engine
