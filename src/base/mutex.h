@@ -3,10 +3,14 @@
 // The lock order of the program is in docs/invariants.md.
 #pragma once
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
-#include <shared_mutex>
+
+#include "base/check.h"
 
 #if defined(__clang__)
 #define HF_THREAD_ATTRIBUTE(x) __attribute__((x))
@@ -72,16 +76,36 @@ class CondVar {
   std::condition_variable cv_;
 };
 
+// Many readers or one writer. What std::shared_mutex is on Linux too, but that one always prefers readers:
+// where they never stop coming a writer waits without end.
 class HF_CAPABILITY SharedMutex {
  public:
-  void Lock() HF_ACQUIRE() { mu_.lock(); }
-  void Unlock() HF_RELEASE() { mu_.unlock(); }
-  void LockShared() HF_ACQUIRE_SHARED() { mu_.lock_shared(); }
-  void UnlockShared() HF_RELEASE_SHARED() { mu_.unlock_shared(); }
-  bool TryLockShared() HF_TRY_ACQUIRE_SHARED(true) { return mu_.try_lock_shared(); }
+  // kWriter: once a writer waits, readers that come later wait behind it, and TryLockShared() fails. For few
+  // and important writers, since many of them could keep readers out. Either way a thread that reads must not
+  // lock again.
+  enum class First : uint8_t { kReader, kWriter };
+  explicit SharedMutex(First first = First::kReader) {
+    pthread_rwlockattr_t attributes;
+    Check(::pthread_rwlockattr_init(&attributes));
+    int kind = first == First::kWriter ? PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP
+                                       : PTHREAD_RWLOCK_PREFER_READER_NP;
+    Check(::pthread_rwlockattr_setkind_np(&attributes, kind));
+    Check(::pthread_rwlock_init(&mu_, &attributes));
+    Check(::pthread_rwlockattr_destroy(&attributes));
+  }
+  ~SharedMutex() { ::pthread_rwlock_destroy(&mu_); }
+  SharedMutex(const SharedMutex&) = delete;
+  SharedMutex& operator=(const SharedMutex&) = delete;
+
+  void Lock() HF_ACQUIRE() { Check(::pthread_rwlock_wrlock(&mu_)); }
+  void Unlock() HF_RELEASE() { ::pthread_rwlock_unlock(&mu_); }
+  void LockShared() HF_ACQUIRE_SHARED() { Check(::pthread_rwlock_rdlock(&mu_)); }
+  void UnlockShared() HF_RELEASE_SHARED() { ::pthread_rwlock_unlock(&mu_); }
+  bool TryLockShared() HF_TRY_ACQUIRE_SHARED(true) { return ::pthread_rwlock_tryrdlock(&mu_) == 0; }
 
  private:
-  std::shared_mutex mu_;
+  static void Check(int failed) { HF_ASSERT(failed == 0); }
+  pthread_rwlock_t mu_;
 };
 
 class HF_SCOPED_CAPABILITY WriterLock {

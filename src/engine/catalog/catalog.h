@@ -99,7 +99,8 @@ class Table {
   // Requires: gate held for writing.
   void Activate(SchemaPtr schema, int64_t now_millis);
 
-  base::SharedMutex gate;
+  // Writes never stop coming to a busy table: a change of its schema must not wait until they do.
+  base::SharedMutex gate{base::SharedMutex::First::kWriter};
   std::atomic<bool> dropped{false};      // read under the gate
   std::atomic<int> watches{0};           // read under the gate: > 0 means changes are logged with both images
   std::atomic<bool> has_vectors{false};  // of the schema in force
