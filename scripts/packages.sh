@@ -1,7 +1,7 @@
 # Installs the Debian packages that are missing; sourced by ./run and ./test.
 
 # GoogleTest is among them because configuring a preset looks for all that the preset can build.
-holdfast_build_packages="cmake ninja-build g++ librocksdb-dev libsimdjson-dev libdeflate-dev libgoogle-perftools-dev libssl-dev libcurl4-openssl-dev libyaml-cpp-dev libre2-dev libcli11-dev libgtest-dev libgmock-dev"
+holdfast_build_packages="cmake ninja-build g++ librocksdb-dev libsimdjson-dev libdeflate-dev libxxhash-dev libgoogle-perftools-dev libssl-dev libcurl4-openssl-dev libyaml-cpp-dev libre2-dev libcli11-dev libgtest-dev libgmock-dev"
 holdfast_test_packages="python3-pytest python3-boto3 awscli openjdk-17-jre-headless clang-14 libclang-rt-14-dev g++-aarch64-linux-gnu qemu-user libsimde-dev python3-yaml python3-jsonschema python3-websocket python3-websockets python3-cryptography chromium"
 
 # install_packages NAME...: with sudo when needed; asks apt for nothing when all are there.

@@ -1,60 +1,45 @@
-// A checksum for files that we write and read ourselves: four lanes of multiplications, several bytes a
-// cycle. It finds damage, not forgery. Stored on disk: never change.
+// The checksum of the files that we write and read ourselves: XXH3, 64 bits. It finds damage, not forgery.
+// Stored on disk: never change.
+//
+//   Checksum checksum;
+//   checksum.Update(bytes);            // in any pieces: the value depends on the bytes alone
+//   uint64_t value = checksum.Value();
+//
+// Files of formats 1 and 2 have another one (ADR 0042); whoever reads those names it.
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+#include <memory>
+#include <optional>
 
 #include "base/bytes.h"
+#include "base/checksum_format2.h"
+
+struct XXH3_state_s;
 
 namespace holdfast::base {
 
+enum class ChecksumKind : uint8_t { kXxh3, kFormat2 };
+
 class Checksum {
  public:
-  // In any pieces: the value depends on the bytes alone.
-  void Update(ByteView bytes) {
-    length_ += bytes.size();
-    if (held_size_ > 0) {
-      size_t taken = std::min(bytes.size(), kBlock - held_size_);
-      std::memcpy(held_ + held_size_, bytes.data(), taken);
-      held_size_ += taken;
-      bytes.remove_prefix(taken);
-      if (held_size_ < kBlock) return;
-      Mix(held_);
-      held_size_ = 0;
-    }
-    for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) Mix(bytes.data());
-    if (bytes.empty()) return;
-    std::memcpy(held_, bytes.data(), bytes.size());
-    held_size_ = bytes.size();
-  }
+  explicit Checksum(ChecksumKind kind = ChecksumKind::kXxh3);
+  ~Checksum();
+  Checksum(const Checksum&) = delete;
+  Checksum& operator=(const Checksum&) = delete;
 
-  uint64_t Value() const {
-    Checksum last = *this;
-    std::memset(last.held_ + held_size_, 0, kBlock - held_size_);
-    last.Mix(last.held_);
-    uint64_t sum = length_;
-    for (uint64_t lane : last.lanes_) sum = (sum ^ lane ^ lane >> 29) * kPrime;
-    return sum ^ sum >> 32;
-  }
+  void Update(ByteView bytes);
+  uint64_t Value() const;
 
  private:
-  static constexpr size_t kBlock = 32;
-  static constexpr uint64_t kPrime = 0x9E3779B185EBCA87;
-
-  void Mix(const char* block) {
-    for (int i = 0; i < 4; ++i) {
-      uint64_t word = 0;
-      std::memcpy(&word, block + 8 * i, 8);
-      lanes_[i] = (lanes_[i] ^ word) * kPrime;
-      lanes_[i] ^= lanes_[i] >> 31;
-    }
-  }
-
-  uint64_t lanes_[4] = {1, 2, 3, 4};
-  uint64_t length_ = 0;
-  char held_[kBlock] = {};
-  size_t held_size_ = 0;
+  struct Free {
+    void operator()(XXH3_state_s* state) const;
+  };
+  std::unique_ptr<XXH3_state_s, Free> state_;  // null: kFormat2
+  std::optional<ChecksumFormat2> format2_;
 };
+
+// Of bytes that lie in one piece.
+uint64_t ChecksumOf(ByteView bytes, ChecksumKind kind = ChecksumKind::kXxh3);
 
 }  // namespace holdfast::base

@@ -688,7 +688,7 @@ TEST_P(EngineOnDisk, AStoreOfFormat1IsBroughtForward) {
     EXPECT_EQ(LogOf(engine_->catalog().Find("u")), "insert a ->1; ");
     std::string format;
     std::getline(std::ifstream(directory_ + "/FORMAT"), format);
-    EXPECT_EQ(format, "holdfast store, format 2");
+    EXPECT_EQ(format, "holdfast store, format 3");
   }
 }
 

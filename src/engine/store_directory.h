@@ -8,7 +8,7 @@
 
 namespace holdfast::engine {
 
-inline constexpr int kFormatVersion = 2;
+inline constexpr int kFormatVersion = 3;
 
 struct StoreDirectory {
   base::FileDescriptor lock;  // closing it gives up the directory

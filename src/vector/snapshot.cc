@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "base/check.h"
 #include "base/checksum.h"
@@ -9,7 +10,9 @@
 namespace holdfast::vector {
 namespace {
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
+// Written by formats 1 and 2 of the store, with their checksum.
+constexpr uint32_t kVersionFormat2 = 1;
 constexpr uint32_t kGraphMagic = 0x47564648;   // "HFVG"
 constexpr uint32_t kFloatsMagic = 0x46564648;  // "HFVF"
 constexpr size_t kBufferBytes = 1 << 20;
@@ -70,6 +73,17 @@ class SnapshotReader::Decoder {
  public:
   explicit Decoder(const Source& source) : source_(source) {}
 
+  // Reads the first two numbers of a file: the second says by which checksum it is to be believed.
+  Status Begin(uint32_t magic) {
+    uint32_t head[2];
+    HF_CHECK_OK(source_(sizeof(head), reinterpret_cast<char*>(head)));
+    if (head[0] != magic) return Damaged("it is of another kind");
+    if (head[1] != kVersion && head[1] != kVersionFormat2) return Damaged("its version is unknown");
+    checksum_.emplace(head[1] == kVersion ? base::ChecksumKind::kXxh3 : base::ChecksumKind::kFormat2);
+    checksum_->Update({reinterpret_cast<const char*>(head), sizeof(head)});
+    return Ok{};
+  }
+
   template <class T>
   Result<T> Number() {
     T value{};
@@ -85,18 +99,18 @@ class SnapshotReader::Decoder {
   }
   Status Bytes(size_t size, char* out) {
     HF_CHECK_OK(source_(size, out));
-    checksum_.Update({out, size});
+    checksum_->Update({out, size});
     return Ok{};
   }
   Status Finish() {
     uint64_t stored = 0;
     HF_CHECK_OK(source_(sizeof(stored), reinterpret_cast<char*>(&stored)));
-    return stored == checksum_.Value() ? OkStatus() : Status(Damaged("its checksum is wrong"));
+    return stored == checksum_->Value() ? OkStatus() : Status(Damaged("its checksum is wrong"));
   }
 
  private:
   const Source& source_;
-  base::Checksum checksum_;
+  std::optional<base::Checksum> checksum_;  // since Begin()
 };
 
 SnapshotWriter::SnapshotWriter(Index* index, uint64_t number) : index_(index), number_(number) {
@@ -232,8 +246,7 @@ Result<uint32_t> SnapshotReader::ReadHeader(Decoder* decoder) {
     HF_TRY(uint32_t got, decoder->Number<uint32_t>());
     return got == wanted ? OkStatus() : Status(Damaged(what));
   };
-  HF_CHECK_OK(expect(kGraphMagic, "it is no graph"));
-  HF_CHECK_OK(expect(kVersion, "its version is unknown"));
+  HF_CHECK_OK(decoder->Begin(kGraphMagic));
   HF_CHECK_OK(expect(static_cast<uint32_t>(options.dimensions), "its dimensions are others"));
   HF_CHECK_OK(expect(static_cast<uint32_t>(options.metric), "its distance function is another"));
   HF_CHECK_OK(expect(static_cast<uint32_t>(options.m), "it was built with another m"));
@@ -357,11 +370,9 @@ Status SnapshotReader::CheckLinks(Slot slot) const {
 
 Status SnapshotReader::ReadFloats(const Source& source) {
   Decoder decoder(source);
-  HF_TRY(uint32_t magic, decoder.Number<uint32_t>());
-  HF_TRY(uint32_t version, decoder.Number<uint32_t>());
+  HF_CHECK_OK(decoder.Begin(kFloatsMagic));
   HF_TRY(uint32_t dimensions, decoder.Number<uint32_t>());
-  if (magic != kFloatsMagic || version != kVersion || dimensions != index_->options_.dimensions)
-    return Damaged("its floats are of another kind");
+  if (dimensions != index_->options_.dimensions) return Damaged("its floats have other dimensions");
   HF_TRY(uint32_t count, decoder.Number<uint32_t>());
   if (count > used_.size()) return Damaged("it has too many floats");
   std::vector<Slot> slots(count);

@@ -10,9 +10,12 @@ namespace holdfast::engine {
 namespace {
 
 constexpr std::string_view kMagic = "HFSEGMNT";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
+// Written by formats 1 and 2 of the store, with their checksum.
+constexpr uint32_t kVersionFormat2 = 1;
 // A block is closed when it is this long: about what one step of a restore writes.
 constexpr size_t kBlockBytes = 256 << 10;
+constexpr size_t kChecksumBytes = 8;
 // Longer ones are never written: a length beyond this is damage.
 constexpr size_t kPartBytesMax = 16 << 20;
 
@@ -21,10 +24,10 @@ Error Damaged(const std::string& what) {
 }
 
 // Parts are numbered so that none can be missing or stand elsewhere.
-uint64_t ChecksumOf(uint64_t part, ByteView bytes) {
+uint64_t ChecksumOf(uint64_t part, ByteView bytes, base::ChecksumKind kind = base::ChecksumKind::kXxh3) {
   std::string number;
   base::AppendBigEndian(&number, part, 8);
-  base::Checksum checksum;
+  base::Checksum checksum(kind);
   checksum.Update(number);
   checksum.Update(bytes);
   return checksum.Value();
@@ -123,25 +126,41 @@ Result<std::unique_ptr<SegmentReader>> SegmentReader::Open(storage::Files* files
   return reader;
 }
 
-Status SegmentReader::ReadChecked(size_t size) {
+// Into `block_`, the checksum at its end.
+Status SegmentReader::ReadPart(size_t size) {
   if (size > kPartBytesMax) return Damaged("a length is out of bounds");
-  block_.resize(size + 8);
-  HF_CHECK_OK(file_->Read(block_.size(), block_.data()));
+  block_.resize(size + kChecksumBytes);
+  return file_->Read(block_.size(), block_.data());
+}
+
+Status SegmentReader::CheckPart() {
+  size_t size = block_.size() - kChecksumBytes;
   ByteView bytes = ByteView(block_).substr(0, size);
-  if (base::ReadBigEndian(ByteView(block_).substr(size), 8) != ChecksumOf(parts_++, bytes))
+  if (base::ReadBigEndian(ByteView(block_).substr(size), kChecksumBytes) !=
+      ChecksumOf(parts_++, bytes, checksum_))
     return Damaged("a checksum is wrong");
   block_.resize(size);
   return Ok{};
+}
+
+Status SegmentReader::ReadChecked(size_t size) {
+  HF_CHECK_OK(ReadPart(size));
+  return CheckPart();
 }
 
 Status SegmentReader::ReadHeader() {
   std::string head(kMagic.size() + 4, '\0');
   HF_CHECK_OK(file_->Read(head.size(), head.data()));
   if (!head.starts_with(kMagic)) return Damaged("it does not begin as one");
-  HF_CHECK_OK(ReadChecked(base::ReadBigEndian(ByteView(head).substr(kMagic.size()), 4)));
+  HF_CHECK_OK(ReadPart(base::ReadBigEndian(ByteView(head).substr(kMagic.size()), 4)));
   ByteView bytes = block_;
-  if (bytes.size() < 20) return Damaged("its header is too short");
-  if (base::ReadBigEndian(bytes, 4) != kVersion)
+  if (bytes.size() < 20 + kChecksumBytes) return Damaged("its header is too short");
+  // The version says by which checksum the rest is to be believed, this part included.
+  uint64_t version = base::ReadBigEndian(bytes, 4);
+  if (version == kVersionFormat2) checksum_ = base::ChecksumKind::kFormat2;
+  HF_CHECK_OK(CheckPart());
+  bytes = block_;
+  if (version != kVersion && version != kVersionFormat2)
     return Error(ErrorCode::kNewerFormat, "a segment was written by a later version");
   header_.number = base::ReadBigEndian(bytes.substr(4), 8);
   header_.time_millis = static_cast<int64_t>(base::ReadBigEndian(bytes.substr(12), 8));

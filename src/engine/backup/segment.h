@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checksum.h"
 #include "base/random.h"
 #include "engine/catalog/schema.h"
 #include "storage/files.h"
@@ -63,10 +64,14 @@ class SegmentReader {
   explicit SegmentReader(std::unique_ptr<storage::FileReader> file) : file_(std::move(file)) {}
   Status ReadHeader();
   // Reads `size` bytes and the checksum behind them into block_.
+  Status ReadPart(size_t size);
+  // Takes the checksum off block_ again; fails when it is wrong.
+  Status CheckPart();
   Status ReadChecked(size_t size);
 
   const std::unique_ptr<storage::FileReader> file_;
   SegmentHeader header_;
+  base::ChecksumKind checksum_ = base::ChecksumKind::kXxh3;  // by the version of the file
   SegmentCounts seen_;
   uint64_t parts_ = 0;  // header and blocks read so far
   bool ended_ = false;

@@ -21,19 +21,15 @@ constexpr std::string_view kArchiveLine = "holdfast archive, format ";
 constexpr std::string_view kCheckpointLine = "holdfast checkpoint, format ";
 constexpr std::string_view kAdditionsLine = "holdfast additions, format ";
 constexpr std::string_view kHeadLine = "holdfast head, format ";
-constexpr int kVersion = 2;  // with that of stores, which are restored from what it holds
+constexpr int kVersion = 3;  // with that of stores, which are restored from what it holds
+constexpr int kLastOfOldChecksum = 2;
+constexpr std::string_view kFile = "file", kFileFormat2 = "file2";
 constexpr size_t kPiece = 1 << 20;
 constexpr int kNumberDigits = 10;
 
 std::string ParentOf(const std::string& path) {
   size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
-uint64_t ChecksumOf(ByteView bytes) {
-  base::Checksum sum;
-  sum.Update(bytes);
-  return sum.Value();
 }
 
 // Lines of text, closed by a checksum of those before it: whoever looks can read them.
@@ -48,12 +44,13 @@ class ListWriter {
   void Add(const ArchivedFile& file) {
     char sum[20];
     std::snprintf(sum, sizeof sum, "%016" PRIx64, file.checksum);
-    text_.append("file ").append(std::to_string(file.size)).append(" ").append(sum).append(" ");
+    text_.append(file.checked_by == base::ChecksumKind::kXxh3 ? kFile : kFileFormat2);
+    text_.append(" ").append(std::to_string(file.size)).append(" ").append(sum).append(" ");
     text_.append(file.object).append(" ").append(file.path) += "\n";
   }
   std::string Take() {
     char line[40];
-    std::snprintf(line, sizeof line, "checksum %016" PRIx64 "\n", ChecksumOf(text_));
+    std::snprintf(line, sizeof line, "checksum %016" PRIx64 "\n", base::ChecksumOf(text_));
     return std::move(text_.append(line));
   }
 
@@ -70,23 +67,27 @@ Result<List> ReadList(const std::string& path, const std::string& text, std::str
   auto damaged = [&] { return Error(ErrorCode::kCorruption, path + " is damaged"); };
   size_t end = text.rfind("checksum ");
   if (end == std::string::npos || text.compare(0, first.size(), first) != 0) return damaged();
-  if (std::strtoull(text.c_str() + end + 9, nullptr, 16) != ChecksumOf(ByteView(text).substr(0, end)))
+  int version = std::atoi(text.c_str() + first.size());
+  auto kind = version > kLastOfOldChecksum ? base::ChecksumKind::kXxh3 : base::ChecksumKind::kFormat2;
+  if (std::strtoull(text.c_str() + end + 9, nullptr, 16) !=
+      base::ChecksumOf(ByteView(text).substr(0, end), kind))
     return damaged();
   std::istringstream lines(text.substr(0, end));
   std::string line;
   std::getline(lines, line);
-  if (std::atoi(line.c_str() + first.size()) > kVersion)
+  if (version > kVersion)
     return Error(ErrorCode::kNewerFormat, path + " was written by a later version of holdfast");
   List list;
   while (std::getline(lines, line)) {
     std::istringstream words(line);
     std::string name;
     words >> name;
-    if (name != "file") {
+    if (name != kFile && name != kFileFormat2) {
       words >> list.numbers[name];
       continue;
     }
     ArchivedFile file;
+    file.checked_by = name == kFileFormat2 ? base::ChecksumKind::kFormat2 : kind;
     words >> file.size >> std::hex >> file.checksum >> file.object;
     words.get();
     std::getline(words, file.path);
@@ -138,15 +139,15 @@ Status DeleteDirectory(rocksdb::FileSystem* file_system, const std::string& dire
 
 namespace {
 
-Result<Copied> ReadThrough(rocksdb::FileSystem* from, const std::string& source, const Between& between,
-                           const std::function<Status(const rocksdb::Slice&)>& take) {
+Result<Copied> ReadThrough(rocksdb::FileSystem* from, const std::string& source, base::ChecksumKind checksum,
+                           const Between& between, const std::function<Status(const rocksdb::Slice&)>& take) {
   std::unique_ptr<rocksdb::FSSequentialFile> in;
   if (IOStatus status = from->NewSequentialFile(source, {}, &in, nullptr); !status.ok())
     return IsMissing(status) ? Error(ErrorCode::kResourceNotFound, source + " is missing")
                              : IoError(source, status);
   std::string buffer(kPiece, '\0');
   Copied copied;
-  base::Checksum sum;
+  base::Checksum sum(checksum);
   while (true) {
     if (between) HF_CHECK_OK(between());
     rocksdb::Slice got;
@@ -164,14 +165,15 @@ Result<Copied> ReadThrough(rocksdb::FileSystem* from, const std::string& source,
 }  // namespace
 
 Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, rocksdb::FileSystem* to,
-                        const std::string& target, const Between& between) {
+                        const std::string& target, base::ChecksumKind checksum, const Between& between) {
   // One that is not there leaves no copy.
   if (IOStatus there = from->FileExists(source, {}, nullptr); IsMissing(there))
     return Error(ErrorCode::kResourceNotFound, source + " is missing");
   std::unique_ptr<rocksdb::FSWritableFile> out;
   if (IOStatus status = to->NewWritableFile(target, {}, &out, nullptr); !status.ok())
     return IoError(target, status);
-  HF_TRY(Copied copied, ReadThrough(from, source, between, [&](const rocksdb::Slice& got) -> Status {
+  HF_TRY(Copied copied,
+         ReadThrough(from, source, checksum, between, [&](const rocksdb::Slice& got) -> Status {
            if (IOStatus status = out->Append(got, {}, nullptr); !status.ok()) return IoError(target, status);
            return Ok{};
          }));
@@ -364,7 +366,7 @@ Result<ArchivedFile> Archive::Ship(rocksdb::FileSystem* from, const std::string&
   std::string depth = shipping_ == 0 ? "" : "." + std::to_string(shipping_);
   std::string partial = target + depth + std::string(kPartial);
   ++shipping_;
-  auto copy = CopyFile(from, path, file_system_.get(), partial, between);
+  auto copy = CopyFile(from, path, file_system_.get(), partial, base::ChecksumKind::kXxh3, between);
   --shipping_;
   HF_TRY(Copied copied, std::move(copy));
   if (IOStatus status = file_system_->RenameFile(partial, target, {}, nullptr); !status.ok())
@@ -376,7 +378,7 @@ Result<ArchivedFile> Archive::Ship(rocksdb::FileSystem* from, const std::string&
 
 Status Archive::Fetch(const ArchivedFile& file, rocksdb::FileSystem* to, const std::string& path) const {
   std::string source = directory_ + "/files/" + file.object;
-  auto copied = CopyFile(file_system_.get(), source, to, path, {});
+  auto copied = CopyFile(file_system_.get(), source, to, path, file.checked_by, {});
   if (!copied && copied.error().code() == ErrorCode::kResourceNotFound)
     return Error(ErrorCode::kCorruption, copied.error().message());
   if (!copied) return copied.error();
@@ -389,7 +391,7 @@ Status Archive::Check(const ArchivedFile& file, Depth depth) const {
   std::string path = directory_ + "/files/" + file.object;
   Copied found;
   if (depth == Depth::kBytes) {
-    auto read = ReadThrough(file_system_.get(), path, {}, {});
+    auto read = ReadThrough(file_system_.get(), path, file.checked_by, {}, {});
     if (!read && read.error().code() == ErrorCode::kResourceNotFound)
       return Error(ErrorCode::kCorruption, read.error().message());
     HF_TRY(found, std::move(read));

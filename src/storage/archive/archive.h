@@ -38,6 +38,8 @@ struct ArchivedFile {
   std::string object;  // in files/
   uint64_t size = 0;
   uint64_t checksum = 0;
+  base::ChecksumKind checked_by =
+      base::ChecksumKind::kXxh3;  // kFormat2: shipped in that format or an earlier one
 };
 
 // A state of the store. Everything up to `sequence` is in it, later changes perhaps, but none that were
@@ -130,13 +132,14 @@ class Archive {
   int shipping_ = 0;  // files at this moment, one within the other
 };
 
-// Copies a file, both ends through their file systems; the copy is synced, its name is not.
+// Copies a file, both ends through their file systems; the copy is synced, its name is not. The checksum is
+// of the bytes that were copied.
 struct Copied {
   uint64_t size = 0;
   uint64_t checksum = 0;
 };
 Result<Copied> CopyFile(rocksdb::FileSystem* from, const std::string& source, rocksdb::FileSystem* to,
-                        const std::string& target, const Between& between);
+                        const std::string& target, base::ChecksumKind checksum, const Between& between);
 Status SyncDirectory(rocksdb::FileSystem* file_system, const std::string& directory);
 Result<std::vector<std::string>> NamesIn(rocksdb::FileSystem* file_system, const std::string& directory);
 // With everything in it; no error when it is not there.

@@ -7,13 +7,14 @@ namespace {
 
 using rocksdb::IOStatus;
 
-constexpr std::string_view kFrameMagic = "HFAL";
-constexpr size_t kHeader = 16;       // magic, length, checksum
-constexpr size_t kPayloadHead = 17;  // kind, last, time
+constexpr std::string_view kFrameMagic = "HFAX";
+constexpr std::string_view kFrameMagicFormat2 = "HFAL";  // of a frame with the checksum of format 2
+constexpr size_t kHeader = 16;                           // magic, length, checksum
+constexpr size_t kPayloadHead = 17;                      // kind, last, time
 constexpr size_t kFrameMax = 1 << 30;
 
-uint64_t ChecksumOf(ByteView length, ByteView payload) {
-  base::Checksum sum;
+uint64_t ChecksumOf(ByteView length, ByteView payload, base::ChecksumKind kind = base::ChecksumKind::kXxh3) {
+  base::Checksum sum(kind);
   sum.Update(length);
   sum.Update(payload);
   return sum.Value();
@@ -77,11 +78,13 @@ class FrameReader {
     constexpr size_t kPiece = 1 << 20;
     for (uint64_t at = position_ + 1; at < size_; at += kPiece) {
       HF_CHECK_OK(Read(at, std::min<uint64_t>(kPiece + kFrameMagic.size(), size_ - at), &rest));
-      for (size_t found = rest.find(kFrameMagic); found != std::string::npos;
-           found = rest.find(kFrameMagic, found + 1)) {
-        Frame frame;
-        HF_TRY(bool whole, ReadAt(at + found, &frame));
-        if (whole) return true;
+      for (std::string_view magic : {kFrameMagic, kFrameMagicFormat2}) {
+        for (size_t found = rest.find(magic); found != std::string::npos;
+             found = rest.find(magic, found + 1)) {
+          Frame frame;
+          HF_TRY(bool whole, ReadAt(at + found, &frame));
+          if (whole) return true;
+        }
       }
     }
     return false;
@@ -92,12 +95,14 @@ class FrameReader {
     if (size_ - at < kHeader + kPayloadHead) return false;
     std::string header;
     HF_CHECK_OK(Read(at, kHeader, &header));
-    if (!header.starts_with(kFrameMagic)) return false;
+    bool is_old = header.starts_with(kFrameMagicFormat2);
+    if (!is_old && !header.starts_with(kFrameMagic)) return false;
     uint64_t length = base::ReadBigEndian(ByteView(header).substr(4), 4);
     if (length > kFrameMax || length > size_ - at - kHeader) return false;
     HF_CHECK_OK(Read(at + kHeader, length, &payload_));
     uint64_t sum = base::ReadBigEndian(ByteView(header).substr(8), 8);
-    return sum == ChecksumOf(ByteView(header).substr(4, 4), payload_) && Decode(payload_, frame);
+    base::ChecksumKind kind = is_old ? base::ChecksumKind::kFormat2 : base::ChecksumKind::kXxh3;
+    return sum == ChecksumOf(ByteView(header).substr(4, 4), payload_, kind) && Decode(payload_, frame);
   }
 
   Status Read(uint64_t at, size_t bytes, std::string* out) {

@@ -43,7 +43,8 @@ Status LinkOrCopy(rocksdb::FileSystem* file_system, const std::string& from, con
   IOStatus status = file_system->LinkFile(from, to, {}, nullptr);
   if (status.ok()) return Ok{};
   if (!status.IsNotSupported()) return IoError(to, status);
-  HF_TRY([[maybe_unused]] Copied copied, CopyFile(file_system, from, file_system, to, {}));
+  HF_TRY([[maybe_unused]] Copied copied,
+         CopyFile(file_system, from, file_system, to, base::ChecksumKind::kXxh3, {}));
   return Ok{};
 }
 
