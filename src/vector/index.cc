@@ -105,10 +105,15 @@ Index::Partition* Index::PartitionNamed(std::string_view name) {
   auto found = partitions_.find(name);
   if (found != partitions_.end()) return found->second.get();
   auto partition = std::make_unique<Partition>();
-  partition->id = static_cast<uint32_t>(partition_by_id_.size());
+  if (free_partition_ids_.empty()) {
+    free_partition_ids_.push_back(static_cast<uint32_t>(partition_by_id_.size()));
+    partition_by_id_.push_back(nullptr);
+  }
+  partition->id = free_partition_ids_.back();
+  free_partition_ids_.pop_back();
   partition->name = name;
   partition->filters.resize(options_.filters);
-  partition_by_id_.push_back(partition.get());
+  partition_by_id_[partition->id] = partition.get();
   return partitions_.emplace(std::string(name), std::move(partition)).first->second.get();
 }
 
@@ -144,7 +149,7 @@ void Index::End(Slot slot, uint64_t number) {
   SlotRow& row = slots_.row(slot);
   row.died.store(number, std::memory_order_release);
   Partition* partition = partition_by_id_[row.partition];
-  partition->dead.push_back(slot);
+  partition->dead.Append(slot);
   ++dead_;
   Queue(partition);
 }
@@ -173,19 +178,22 @@ bool Index::Put(uint64_t number, const Entry& entry) {
   for (size_t i = 0; i < filters.size(); ++i) {
     if (!entry.filters[i]) continue;
     filters[i] = FilterId(&partition->filters[i], *entry.filters[i]);
-    partition->filters[i].lists[filters[i] - 1]->slots.push_back(slot);
+    partition->filters[i].lists[filters[i] - 1]->slots.Append(slot);
   }
   row.partition = partition->id;
   row.info = SlotInfo::Make(entry.key, filters);
-  auto [at, is_new] = by_key_.try_emplace(row.info->key(), slot);
-  if (!is_new) {
+  KeyMap::Map& keys = by_key_.Of(row.info->key());
+  auto [at, is_new] = keys.try_emplace(row.info->key(), slot);
+  if (is_new) {
+    ++vectors_;
+  } else {
     Slot old = at->second;
     // The old key's bytes go with the old slot.
-    by_key_.erase(at);
-    by_key_.emplace(row.info->key(), slot);
+    keys.erase(at);
+    keys.emplace(row.info->key(), slot);
     End(old, number);
   }
-  partition->tail.push_back(slot);
+  partition->tail.Append(slot);
   row.born.store(number, std::memory_order_release);
   if (partition->graph != nullptr) backlog_.fetch_add(1, std::memory_order_relaxed);
   Queue(partition);
@@ -194,10 +202,12 @@ bool Index::Put(uint64_t number, const Entry& entry) {
 
 void Index::Remove(uint64_t number, std::string_view key) {
   base::WriterLock lock(&mu_);
-  auto found = by_key_.find(key);
-  if (found == by_key_.end()) return;
+  KeyMap::Map& keys = by_key_.Of(key);
+  auto found = keys.find(key);
+  if (found == keys.end()) return;
   Slot slot = found->second;
-  by_key_.erase(found);
+  keys.erase(found);
+  --vectors_;
   End(slot, number);
 }
 
@@ -217,8 +227,8 @@ Index::Plan Index::MakePlan(const Query& query) const {
     plan.filter_ids.emplace_back(filter.position, id->second);
   }
   plan.epoch = epoch_;
-  plan.members = partition.nodes.size() + partition.tail.size();
-  const std::vector<Slot>* narrowest = Narrowest(plan);
+  plan.members = partition.members();
+  const SlotList* narrowest = Narrowest(plan);
   plan.matches_max = narrowest != nullptr ? narrowest->size() : plan.members;
   plan.ef = EfFor(query, partition);
   // A walk looks at about ef vectors for each that passes: the fewer pass, the more it looks at.
@@ -227,23 +237,30 @@ Index::Plan Index::MakePlan(const Query& query) const {
   bool narrow = narrowest != nullptr && plan.matches_max <= scan_max;
   bool walks = partition.graph != nullptr && !exact_ && !narrow;
   if (walks) plan.graph = partition.graph.get();
-  plan.scan = walks ? partition.tail : Everything(plan);
+  plan.scan = walks ? std::vector<SlotList>{partition.tail} : Everything(plan);
+  if (walks) NoteHold(partition.tail.blocks());
   return plan;
 }
 
-const std::vector<Slot>* Index::Narrowest(const Plan& plan) {
-  const std::vector<Slot>* narrowest = nullptr;
+const SlotList* Index::Narrowest(const Plan& plan) {
+  const SlotList* narrowest = nullptr;
   for (auto [position, id] : plan.filter_ids) {
-    const std::vector<Slot>& list = plan.partition->filters[position].lists[id - 1]->slots;
+    const SlotList& list = plan.partition->filters[position].lists[id - 1]->slots;
     if (narrowest == nullptr || list.size() < narrowest->size()) narrowest = &list;
   }
   return narrowest;
 }
 
-std::vector<Slot> Index::Everything(const Plan& plan) {
-  if (const std::vector<Slot>* narrowest = Narrowest(plan)) return *narrowest;
-  std::vector<Slot> all = plan.partition->nodes;
-  all.insert(all.end(), plan.partition->tail.begin(), plan.partition->tail.end());
+std::vector<SlotList> Index::Everything(const Plan& plan) const {
+  std::vector<SlotList> all;
+  if (const SlotList* narrowest = Narrowest(plan)) {
+    all = {*narrowest};
+  } else {
+    all = {plan.partition->nodes, plan.partition->tail};
+  }
+  size_t blocks = 0;
+  for (const SlotList& list : all) blocks += list.blocks();
+  NoteHold(blocks);
   return all;
 }
 
@@ -256,20 +273,22 @@ bool Index::Accepts(const SlotRow& row, const Plan& plan, const AsOf& as_of) con
 }
 
 template <class Accept>
-void Index::Scan(const CodedQuery& query, const std::vector<Slot>& slots, const Accept& accept,
+void Index::Scan(const CodedQuery& query, const SlotList& slots, const Accept& accept,
                  std::vector<Candidate>* found) const {
   constexpr size_t kAhead = 3;
-  auto prefetch = [&](size_t i) {
-    if (i < slots.size()) slots_.Prefetch(slots[i]);
-  };
-  for (size_t i = 0; i < kAhead; ++i) prefetch(i);
   found->reserve(found->size() + slots.size());
-  for (size_t i = 0; i < slots.size(); ++i) {
-    prefetch(i + kAhead);
-    const SlotRow& row = slots_.row(slots[i]);
-    if (!accept(row)) continue;
-    found->push_back({Distance(options_.metric, kernels_, options_.dimensions, query, row), slots[i]});
-  }
+  slots.ForEachRun(0, [&](std::span<const Slot> run) {
+    auto prefetch = [&](size_t i) {
+      if (i < run.size()) slots_.Prefetch(run[i]);
+    };
+    for (size_t i = 0; i < kAhead; ++i) prefetch(i);
+    for (size_t i = 0; i < run.size(); ++i) {
+      prefetch(i + kAhead);
+      const SlotRow& row = slots_.row(run[i]);
+      if (!accept(row)) continue;
+      found->push_back({Distance(options_.metric, kernels_, options_.dimensions, query, row), run[i]});
+    }
+  });
 }
 
 std::vector<Hit> Index::Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates,
@@ -348,7 +367,7 @@ std::vector<Hit> Index::Search(const Query& query) const {
   PreparedQuery prepared(options_, kernels_, query.vector);
   auto accept = [&](const SlotRow& row) { return Accepts(row, plan, query.as_of); };
   std::vector<Candidate> candidates;
-  Scan(prepared.coded, plan.scan, accept, &candidates);
+  for (const SlotList& list : plan.scan) Scan(prepared.coded, list, accept, &candidates);
   bool tied = false;
   if (plan.graph == nullptr) return Settle(prepared, std::move(candidates), query, true, &tied);
 
@@ -376,7 +395,7 @@ std::vector<Hit> Index::Search(const Query& query) const {
     plan.scan = Everything(plan);
   }
   candidates.clear();
-  Scan(prepared.coded, plan.scan, accept, &candidates);
+  for (const SlotList& list : plan.scan) Scan(prepared.coded, list, accept, &candidates);
   return Settle(prepared, std::move(candidates), query, true, &tied);
 }
 
@@ -414,11 +433,15 @@ bool Index::TendPartition(Partition* partition, uint64_t published, int threads)
   Sweep(partition, published, threads);
   {
     base::WriterLock lock(&mu_);
+    if (RemoveIfEmpty(partition)) return false;
+    // Empty once the commits that ended its vectors are published: looked at again then.
+    if (partition->dead.size() == partition->members()) Queue(partition);
     if (partition->graph == nullptr) {
       if (exact_ || options_.dimensions < kGraphDimensionsMin) return false;
       if (partition->tail.size() <= options_.graph_min) return false;
       partition->graph =
           std::make_unique<Graph>(&slots_, options_.metric, &kernels_, options_.ef_construction);
+      ++graphs_;
       backlog_.fetch_add(partition->tail.size(), std::memory_order_relaxed);
     }
   }
@@ -450,15 +473,17 @@ void Index::LearnFrom(Slot slot, Partition* partition, uint64_t published, Searc
 }
 
 void Index::Grow(Partition* partition, uint64_t published, int threads) {
-  std::vector<Slot> moving;
+  SlotList tail;
   {
     base::ReaderLock lock(&mu_);
-    for (Slot slot : partition->tail) {
-      if (moving.size() == kGrowStep) break;
-      const SlotRow& row = slots_.row(slot);
-      if (row.born.load(std::memory_order_acquire) <= published) moving.push_back(slot);
-    }
+    tail = partition->tail;
+    NoteHold(tail.blocks());
   }
+  std::vector<Slot> moving;
+  tail.ForEach(0, [&](Slot slot) {
+    if (moving.size() < kGrowStep && slots_.row(slot).born.load(std::memory_order_acquire) <= published)
+      moving.push_back(slot);
+  });
   if (moving.empty()) return;
   std::vector<SearchScratch> scratches(static_cast<size_t>(std::max(threads, 1)));
   if (!partition->nodes.empty() && partition->steps_to_sample-- == 0) {
@@ -477,82 +502,154 @@ void Index::Grow(Partition* partition, uint64_t published, int threads) {
   for (size_t i = 0; i < alone; ++i) insert(0, i);
   ForEach(moving.size() - alone, threads, [&](int thread, size_t i) { insert(thread, alone + i); });
   // In the graph before it leaves the tail: a search that copied the tail earlier meets it twice, never not
-  // at all.
-  base::WriterLock lock(&mu_);
+  // at all. And from one list to the other in one hold: who compares all meets it once.
   std::erase_if(moving, [&](Slot slot) { return slots_.row(slot).linked.load() == 0; });
-  std::erase_if(partition->tail, [&](Slot slot) { return slots_.row(slot).linked.load() != 0; });
-  partition->nodes.insert(partition->nodes.end(), moving.begin(), moving.end());
+  SlotList nodes = partition->nodes;
+  for (Slot slot : moving) nodes.Append(slot);
+  Filter(
+      &partition->tail, [&](Slot slot) { return slots_.row(slot).linked.load() != 0; },
+      [&] { std::swap(partition->nodes, nodes); });
   backlog_.fetch_sub(moving.size(), std::memory_order_relaxed);
+}
+
+template <class Gone, class Then>
+void Index::Filter(SlotList* list, const Gone& gone, const Then& then) {
+  SlotList seen, kept;
+  size_t passed = 0;
+  while (true) {
+    {
+      base::ReaderLock lock(&mu_);
+      seen = *list;
+      NoteHold(seen.blocks());
+    }
+    seen.ForEach(passed, [&](Slot slot) {
+      if (!gone(slot)) kept.Append(slot);
+    });
+    passed = seen.size();
+    base::WriterLock lock(&mu_);
+    size_t since = list->size() - passed;
+    if (since > kHoldMax) continue;
+    // What came meanwhile cannot be gone.
+    list->ForEach(passed, [&](Slot slot) { kept.Append(slot); });
+    std::swap(*list, kept);
+    then();
+    NoteHold(since);
+    return;
+  }
 }
 
 // Takes out what ended by `published`, once there is enough of it to be worth the work.
 void Index::Sweep(Partition* partition, uint64_t published, int threads) {
-  std::unordered_set<Slot> unlinked, linked;
-  std::vector<Slot> nodes;
+  SlotList dead;
+  size_t tail_size = 0;
   {
     base::ReaderLock lock(&mu_);
-    for (Slot slot : partition->dead) {
-      const SlotRow& row = slots_.row(slot);
-      if (row.died.load() > published) continue;
-      (row.linked.load() != 0 ? linked : unlinked).insert(slot);
-    }
-    if (unlinked.size() < 16 || unlinked.size() * kDeadShare < partition->tail.size()) unlinked.clear();
-    if (linked.size() * kDeadShare < partition->nodes.size()) linked.clear();
-    if (!linked.empty()) nodes = partition->nodes;
+    dead = partition->dead;
+    tail_size = partition->tail.size();
+    NoteHold(dead.blocks());
   }
+  std::unordered_set<Slot> unlinked, linked;
+  dead.ForEach(0, [&](Slot slot) {
+    const SlotRow& row = slots_.row(slot);
+    if (row.died.load() > published) return;
+    (row.linked.load() != 0 ? linked : unlinked).insert(slot);
+  });
+  // A partition of which nothing is left goes, however little it was.
+  bool all = unlinked.size() + linked.size() == tail_size + partition->nodes.size();
+  if (!all && (unlinked.size() < 16 || unlinked.size() * kDeadShare < tail_size)) unlinked.clear();
+  if (!all && linked.size() * kDeadShare < partition->nodes.size()) linked.clear();
   if (unlinked.empty() && linked.empty()) return;
   forgotten_.store(published, std::memory_order_release);
-  auto is_dead = [&](Slot slot) { return linked.contains(slot); };
-  if (!linked.empty() && !partition->graph->Remove(nodes, is_dead, threads, stop_tending_)) return;
   auto is_swept = [&](Slot slot) { return linked.contains(slot) || unlinked.contains(slot); };
-  base::WriterLock lock(&mu_);
-  size_t tail_before = partition->tail.size();
-  std::erase_if(partition->tail, is_swept);
-  if (partition->graph != nullptr) {
-    backlog_.fetch_sub(tail_before - partition->tail.size(), std::memory_order_relaxed);
+  auto nothing = [] {};
+  if (!linked.empty()) {
+    std::vector<Slot> nodes;
+    nodes.reserve(partition->nodes.size());
+    partition->nodes.ForEach(0, [&](Slot slot) { nodes.push_back(slot); });
+    auto is_dead = [&](Slot slot) { return linked.contains(slot); };
+    if (!partition->graph->Remove(nodes, is_dead, threads, stop_tending_)) return;
+    Filter(&partition->nodes, is_swept, nothing);
   }
-  std::erase_if(partition->nodes, is_swept);
-  std::erase_if(partition->dead, is_swept);
+  if (!unlinked.empty()) {
+    Filter(&partition->tail, is_swept, nothing);
+    if (partition->graph != nullptr) backlog_.fetch_sub(unlinked.size(), std::memory_order_relaxed);
+  }
   std::vector<Slot> swept(linked.begin(), linked.end());
   swept.insert(swept.end(), unlinked.begin(), unlinked.end());
+  FilterValueLists(partition, swept, is_swept);
+  Filter(&partition->dead, is_swept, nothing);
+  base::WriterLock lock(&mu_);
   dead_ -= swept.size();
-  Retire(partition, swept);
+  Retire(std::move(swept), nullptr);
 }
 
-void Index::Retire(Partition* partition, const std::vector<Slot>& slots) {
-  std::unordered_set<Slot> gone(slots.begin(), slots.end());
+template <class Gone>
+void Index::FilterValueLists(Partition* partition, const std::vector<Slot>& swept, const Gone& gone) {
   for (size_t position = 0; position < options_.filters; ++position) {
     std::unordered_set<uint32_t> touched;
-    for (Slot slot : slots) {
+    for (Slot slot : swept) {
       if (uint32_t id = slots_.row(slot).info->filters()[position]; id != 0) touched.insert(id);
     }
-    FilterValues& values = partition->filters[position];
+    FilterValues* values = &partition->filters[position];
     for (uint32_t id : touched) {
-      std::erase_if(values.lists[id - 1]->slots, [&](Slot slot) { return gone.contains(slot); });
-      FreeIfUnused(&values, id);
+      SlotList* list = nullptr;
+      {
+        base::ReaderLock lock(&mu_);
+        list = &values->lists[id - 1]->slots;
+      }
+      Filter(list, gone, [&] { FreeIfUnused(values, id); });
     }
   }
-  retired_.push_back({epoch_, slots});
+}
+
+// Requires: nobody finds them any more.
+void Index::Retire(std::vector<Slot> slots, std::unique_ptr<Partition> partition) {
   retired_slots_ += slots.size();
+  retired_.push_back({epoch_, std::move(slots), std::move(partition)});
   epoch_ = std::make_shared<int>(0);
 }
 
+bool Index::RemoveIfEmpty(Partition* partition) {
+  if (partition->members() > 0 || partition->queued) return false;
+  HF_ASSERT(partition->dead.empty());
+  auto found = partitions_.find(partition->name);
+  HF_ASSERT(found != partitions_.end() && found->second.get() == partition);
+  partition_by_id_[partition->id] = nullptr;
+  free_partition_ids_.push_back(partition->id);
+  graphs_ -= partition->graph != nullptr ? 1 : 0;
+  std::unique_ptr<Partition> removed = std::move(found->second);
+  partitions_.erase(found);
+  Retire({}, std::move(removed));
+  return true;
+}
+
 void Index::FreeRetired() {
-  base::WriterLock lock(&mu_);
-  while (!retired_.empty() && retired_.front().searches.expired()) {
-    for (Slot slot : retired_.front().slots) {
+  bool more = true;
+  while (more) {
+    std::unique_ptr<Partition> partition;  // its memory is freed without the lock
+    base::WriterLock lock(&mu_);
+    more = !retired_.empty() && retired_.front().searches.expired();
+    if (!more) return;
+    std::vector<Slot>& slots = retired_.front().slots;
+    size_t freed = 0;
+    for (; freed < kHoldMax && !slots.empty(); ++freed, slots.pop_back()) {
+      Slot slot = slots.back();
       slots_.Free(slot);
       if (slot < saved_.size()) saved_[slot] = false;
     }
-    retired_slots_ -= retired_.front().slots.size();
+    retired_slots_ -= freed;
+    NoteHold(freed);
+    if (!slots.empty()) continue;
+    partition = std::move(retired_.front().partition);
     retired_.pop_front();
   }
 }
 
 bool Index::Holds(const Entry& entry) const {
   base::ReaderLock lock(&mu_);
-  auto found = by_key_.find(entry.key);
-  if (found == by_key_.end()) return false;
+  const KeyMap::Map& keys = by_key_.Of(entry.key);
+  auto found = keys.find(entry.key);
+  if (found == keys.end()) return false;
   const SlotRow& row = slots_.row(found->second);
   const Partition& partition = *partition_by_id_[row.partition];
   if (partition.name != entry.partition) return false;
@@ -569,11 +666,13 @@ bool Index::Holds(const Entry& entry) const {
 IndexStats Index::stats() const {
   base::ReaderLock lock(&mu_);
   IndexStats stats;
-  stats.vectors = by_key_.size();
+  stats.vectors = vectors_;
   stats.dead = dead_ + retired_slots_;
-  for (const Partition* partition : partition_by_id_) stats.graphs += partition->graph != nullptr ? 1 : 0;
+  stats.partitions = partitions_.size();
+  stats.graphs = graphs_;
+  stats.hold_max = hold_max_.load(std::memory_order_relaxed);
   // Hash table, key and lists: about a hundred bytes a vector besides the slot.
-  stats.memory_bytes = slots_.memory_bytes() + by_key_.size() * 120;
+  stats.memory_bytes = slots_.memory_bytes() + vectors_ * 120;
   return stats;
 }
 

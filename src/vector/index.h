@@ -16,12 +16,17 @@
 //  - a walk that looks at too much without filling its result, or that ends in a tie, becomes a scan.
 // So a result has k vectors whenever k pass, and equal scores come in order of key.
 //
-// Partitions are apart: each has its own tail, graph and filter lists, and costs the others nothing.
+// Partitions are apart: each has its own tail, graph and filter lists, and costs the others nothing. One that
+// has no vectors any more is forgotten.
+//
+// Whoever writes waits for the index's lock, on an I/O thread: nobody holds it for longer than it takes to
+// touch kHoldMax things, however many vectors there are (stats().hold_max).
 //
 // Thread safety: Put, Remove, Search and the figures from any thread; two calls for one key must be ordered
 // by the caller, numbers ascending. Tend and the snapshot calls from one thread at a time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -37,6 +42,7 @@
 #include "vector/code.h"
 #include "vector/effort.h"
 #include "vector/graph.h"
+#include "vector/slot_list.h"
 #include "vector/slots.h"
 
 namespace holdfast::vector {
@@ -90,7 +96,10 @@ struct Hit {
 struct IndexStats {
   size_t vectors = 0;  // that the newest commit sees
   size_t dead = 0;     // taking up room until the next consolidation
-  size_t graphs = 0;   // partitions large enough for one
+  size_t partitions = 0;
+  size_t graphs = 0;  // partitions large enough for one
+  size_t hold_max =
+      0;  // slots, blocks, names and partitions that were handled in one hold of the lock, at most
   size_t memory_bytes = 0;
 };
 
@@ -98,6 +107,8 @@ class Index {
  public:
   explicit Index(const IndexOptions& options);
   ~Index();
+
+  static constexpr size_t kHoldMax = 4096;
 
   const IndexOptions& options() const { return options_; }
   void SetSearchOptions(const SearchOptions& options);
@@ -132,7 +143,7 @@ class Index {
  private:
   // The vectors that have one value of one filter attribute.
   struct FilterValue {
-    std::vector<Slot> slots;
+    SlotList slots;
     std::string name;  // empty: free for another value
   };
   // `Values` of one filter attribute. Id 0 means: the item has none.
@@ -144,25 +155,39 @@ class Index {
   struct Partition {
     uint32_t id = 0;
     std::string name;
-    std::vector<Slot> tail;             // not in the graph
-    std::vector<Slot> nodes;            // in the graph
-    std::vector<Slot> dead;             // ended, still in `tail` or `nodes`
+    SlotList tail;   // not in the graph
+    SlotList nodes;  // in the graph; changed by Tend's thread alone, which may read it without the lock
+    SlotList dead;   // ended, still in `tail` or `nodes`
     std::vector<FilterValues> filters;  // per attribute
     std::unique_ptr<Graph> graph;       // null: small. Never taken away again.
     Effort effort;                      // of its graph
     size_t steps_to_sample = 0;         // steps of growth until the next sample for it
     bool queued = false;                // in work_
+
+    size_t members() const { return tail.size() + nodes.size(); }
   };
-  // Slots that nobody can reach but searches that began before.
+  // Slots, and a partition, that nobody can reach but searches that began before.
   struct Retired {
     std::weak_ptr<int> searches;
     std::vector<Slot> slots;
+    std::unique_ptr<Partition> partition;
+  };
+  // Which slot has a key. In many maps, so that none takes long when it grows.
+  class KeyMap {
+   public:
+    using Map = std::unordered_map<std::string_view, Slot>;
+    Map& Of(std::string_view key) { return maps_[std::hash<std::string_view>()(key) % kMaps]; }
+    const Map& Of(std::string_view key) const { return const_cast<KeyMap*>(this)->Of(key); }
+
+   private:
+    static constexpr size_t kMaps = 256;
+    std::array<Map, kMaps> maps_;
   };
   // What a search takes with it from under the lock.
   struct Plan {
     std::shared_ptr<int> epoch;
     Graph* graph = nullptr;
-    std::vector<Slot> scan;                               // to be compared one by one
+    std::vector<SlotList> scan;                           // to be compared one by one
     std::vector<std::pair<size_t, uint32_t>> filter_ids;  // position, id
     const Partition* partition = nullptr;                 // null: nothing can pass
     size_t matches_max = 0;                               // upper bound of what passes
@@ -181,13 +206,13 @@ class Index {
 
   Plan MakePlan(const Query& query) const;
   // The shortest list that has all that may pass; null: there is no filter. Requires: mu_ is held.
-  static const std::vector<Slot>* Narrowest(const Plan& plan);
+  static const SlotList* Narrowest(const Plan& plan);
   // All that may pass: for when there is no graph, or it does not do. Requires: mu_ is held.
-  static std::vector<Slot> Everything(const Plan& plan);
+  std::vector<SlotList> Everything(const Plan& plan) const;
   bool Accepts(const SlotRow& row, const Plan& plan, const AsOf& as_of) const;
   // Compares, one by one, those that `accept` takes.
   template <class Accept>
-  void Scan(const CodedQuery& query, const std::vector<Slot>& slots, const Accept& accept,
+  void Scan(const CodedQuery& query, const SlotList& slots, const Accept& accept,
             std::vector<Candidate>* found) const;
   // Settles candidates by their floats. `*tied` tells that what was left out may be as near as what is in.
   std::vector<Hit> Settle(const PreparedQuery& prepared, std::vector<Candidate> candidates,
@@ -199,8 +224,24 @@ class Index {
   bool TendPartition(Partition* partition, uint64_t published, int threads);
   void Grow(Partition* partition, uint64_t published, int threads);
   void Sweep(Partition* partition, uint64_t published, int threads);
-  void Retire(Partition* partition, const std::vector<Slot>& slots) HF_REQUIRES(mu_);
+  // Takes the slots that are `gone` out of a list of the partition that others append to. `then` is called in
+  // the hold that puts the new list in its place.
+  template <class Gone, class Then>
+  void Filter(SlotList* list, const Gone& gone, const Then& then) HF_EXCLUDES(mu_);
+  // Out of the lists of all filter values that they have.
+  template <class Gone>
+  void FilterValueLists(Partition* partition, const std::vector<Slot>& swept, const Gone& gone)
+      HF_EXCLUDES(mu_);
+  void Retire(std::vector<Slot> slots, std::unique_ptr<Partition> partition) HF_REQUIRES(mu_);
+  // Returns whether it did, because nothing is in it any more.
+  bool RemoveIfEmpty(Partition* partition) HF_REQUIRES(mu_);
   void FreeRetired();
+  // For stats().hold_max.
+  void NoteHold(size_t handled) const {
+    size_t most = hold_max_.load(std::memory_order_relaxed);
+    while (handled > most && !hold_max_.compare_exchange_weak(most, handled, std::memory_order_relaxed)) {
+    }
+  }
 
   const IndexOptions options_;
   const Kernels& kernels_;
@@ -210,11 +251,15 @@ class Index {
   std::atomic<bool> stop_tending_{false};
   std::atomic<size_t> backlog_{0};
   std::atomic<uint64_t> forgotten_{0};
+  mutable std::atomic<size_t> hold_max_{0};
 
   mutable base::SharedMutex mu_;
-  std::unordered_map<std::string_view, Slot> by_key_ HF_GUARDED_BY(mu_);  // keys live in their SlotInfo
+  KeyMap by_key_ HF_GUARDED_BY(mu_);       // keys live in their SlotInfo
+  size_t vectors_ HF_GUARDED_BY(mu_) = 0;  // in by_key_
+  size_t graphs_ HF_GUARDED_BY(mu_) = 0;
   std::map<std::string, std::unique_ptr<Partition>, std::less<>> partitions_ HF_GUARDED_BY(mu_);
-  std::vector<Partition*> partition_by_id_ HF_GUARDED_BY(mu_);
+  std::vector<Partition*> partition_by_id_ HF_GUARDED_BY(mu_);  // null: a free id
+  std::vector<uint32_t> free_partition_ids_ HF_GUARDED_BY(mu_);
   std::deque<Partition*> work_ HF_GUARDED_BY(mu_);
   std::shared_ptr<int> epoch_ HF_GUARDED_BY(mu_);  // held by each search for as long as it runs
   std::deque<Retired> retired_ HF_GUARDED_BY(mu_);

@@ -457,7 +457,6 @@ TEST(Snapshot, HoldsWhatItsCommitHeldAndGoesOn) {
   EXPECT_GT(files.floats.size(), 3u);
 }
 
-// A damaged snapshot is refused, so that the index is made again; it never brings the program down.
 // Values of a filter come and go, times and names of sessions for instance: those that no vector has any more
 // must cost nothing.
 TEST(Snapshot, ForgetsFilterValuesThatNoVectorHas) {
@@ -482,6 +481,113 @@ TEST(Snapshot, ForgetsFilterValuesThatNoVectorHas) {
   EXPECT_LT(bytes[2], bytes[0] + bytes[0] / 4);
 }
 
+// An index with a HASH attribute over sessions has a partition for each: those that have ended must cost
+// neither memory nor room in snapshots, or both grow as long as the server runs.
+TEST(Snapshot, ForgetsPartitionsThatNoVectorHas) {
+  IndexOptions options{.filters = 1, .graph_min = 20};
+  Fixture fixture(options);
+  auto session = [&](size_t number, size_t vectors) {
+    for (size_t i = 0; i < vectors; ++i)
+      fixture.Put(KeyOf(number) + KeyOf(i), {fixture.RandomVector(), "session" + KeyOf(number), {"v"}});
+  };
+  auto end = [&](size_t number, size_t vectors) {
+    for (size_t i = 0; i < vectors; ++i) fixture.Remove(KeyOf(number) + KeyOf(i));
+  };
+  auto snapshot_bytes = [&] {
+    Files files;
+    Save(&fixture.index, fixture.number, &files);
+    return files.graph.size() + (files.floats.empty() ? 0 : files.floats[0].size());
+  };
+  fixture.Settle();
+  const size_t empty = snapshot_bytes();
+  session(0, 3);
+  fixture.Settle();
+  EXPECT_EQ(fixture.index.stats().partitions, 1u);
+  size_t most = 0;
+  for (size_t number = 1; number <= 400; ++number) {
+    size_t vectors = number % 50 == 0 ? 60 : 1 + number % 4;  // some large enough for a graph
+    session(number, vectors);
+    if (number % 3 == 0) fixture.Settle();
+    end(number, vectors);
+    if (number % 5 == 0) fixture.Settle();
+    most = std::max(most, fixture.index.stats().partitions);
+  }
+  fixture.Settle();
+  EXPECT_LE(most, 10u);
+  EXPECT_EQ(fixture.index.stats().partitions, 1u);
+  EXPECT_EQ(fixture.index.stats().graphs, 0u);
+  EXPECT_EQ(fixture.index.stats().dead, 0u);
+  fixture.ExpectHoldsModel();
+
+  // One that comes back is an ordinary one.
+  session(7, 40);
+  fixture.Settle();
+  std::vector<float> wanted = fixture.RandomVector();
+  EXPECT_EQ(
+      fixture.index.Search({.vector = wanted.data(), .k = 100, .partition = "session" + KeyOf(7)}).size(),
+      40u);
+  Files files;
+  Save(&fixture.index, fixture.number, &files);
+  Fixture copy(options);
+  copy.model = fixture.model;
+  ASSERT_TRUE(Load(files, &copy.index).has_value());
+  copy.ExpectHoldsModel();
+  EXPECT_EQ(copy.index.stats().partitions, 2u);
+  end(7, 40), end(0, 3);
+  fixture.Settle();
+  EXPECT_EQ(fixture.index.stats().partitions, 0u);
+  EXPECT_EQ(snapshot_bytes(), empty);
+}
+
+// What ended by a commit that readers do not see yet stays until they do.
+TEST(Index, APartitionGoesWhenItsEndIsPublished) {
+  Fixture fixture({.graph_min = 20});
+  fixture.Put("a", {fixture.RandomVector(), "p", {}});
+  uint64_t then = fixture.number;
+  fixture.Remove("a");
+  std::vector<float> wanted = fixture.RandomVector();
+  for (int i = 0; i < 3; ++i) fixture.index.Tend(then, 1);
+  EXPECT_EQ(fixture.index.stats().partitions, 1u);
+  EXPECT_EQ(fixture.index.Search({.vector = wanted.data(), .partition = "p", .as_of = {then}}).size(), 1u);
+  fixture.Settle();
+  EXPECT_EQ(fixture.index.stats().partitions, 0u);
+  EXPECT_TRUE(fixture.index.Search({.vector = wanted.data(), .partition = "p"}).empty());
+}
+
+// Writers wait for the index's lock on I/O threads (I-15): sweeps, growth, snapshots and searches that
+// compare everything must hold it for a number of steps that does not grow with the index.
+TEST(Snapshot, NobodyHoldsTheLockForLongHoweverManyVectorsThereAre) {
+  constexpr size_t kVectors = 60'000;
+  for (bool exact : {true, false}) {
+    // With a graph, few links and short walks: what is counted does not depend on them.
+    Fixture fixture({.dimensions = 4, .filters = 1, .m = 4, .ef_construction = 8, .graph_min = 1000});
+    fixture.index.SetSearchOptions({.ef = 0, .exact = exact});
+    std::vector<float> vector = fixture.RandomVector();
+    const size_t vectors = exact ? kVectors : kVectors / 3;
+    for (size_t i = 0; i < vectors; ++i) {
+      vector[i % 4] += 0.01F;
+      std::string value = i % 2 == 0 ? "even" : "value" + std::to_string(i);
+      ASSERT_TRUE(fixture.index.Put(++fixture.number, {KeyOf(i), vector.data(), "p", {value}}));
+    }
+    fixture.Settle();
+    EXPECT_EQ(fixture.index.stats().graphs, exact ? 0u : 1u);
+    EXPECT_EQ(fixture.index.Search({.vector = vector.data(), .k = 10, .partition = "p"}).size(), 10u);
+    Files files;
+    Save(&fixture.index, fixture.number, &files);
+    for (size_t i = 0; i < vectors; ++i) {
+      if (i % 3 != 0) fixture.index.Remove(++fixture.number, KeyOf(i));
+    }
+    fixture.Settle();
+    EXPECT_EQ(fixture.index.stats().vectors, (vectors + 2) / 3);
+    EXPECT_EQ(fixture.index.stats().dead, 0u);
+    for (size_t i = 0; i < vectors; i += 3) fixture.index.Remove(++fixture.number, KeyOf(i));
+    fixture.Settle();
+    EXPECT_EQ(fixture.index.stats().partitions, 0u);
+    EXPECT_LE(fixture.index.stats().hold_max, Index::kHoldMax);
+  }
+}
+
+// A damaged snapshot is refused, so that the index is made again; it never brings the program down.
 TEST(Snapshot, DamageIsNoticed) {
   IndexOptions options{.dimensions = 4, .filters = 1, .graph_min = 30};
   Fixture fixture(options);

@@ -113,36 +113,66 @@ class SnapshotReader::Decoder {
   std::optional<base::Checksum> checksum_;  // since Begin()
 };
 
+// Commits up to `number` have ended: what is appended to lists from here on is of later ones. Lists are
+// copied with the lock held, and walked without it.
 SnapshotWriter::SnapshotWriter(Index* index, uint64_t number) : index_(index), number_(number) {
-  base::ReaderLock lock(&index->mu_);
   index->saved_.resize(index->slots_.size());
-  for (const Index::Partition* partition : index->partition_by_id_) {
-    PartitionCopy copy{.name = partition->name,
-                       .has_graph = partition->graph != nullptr,
-                       .entry = kNoSlot,
-                       .ef = static_cast<uint32_t>(partition->effort.ef()),
-                       .values = {},
-                       .members = {}};
-    if (copy.has_graph && !partition->graph->empty()) copy.entry = partition->graph->entry();
-    for (const Index::FilterValues& values : partition->filters) {
-      std::vector<std::string> names;
-      for (const auto& value : values.lists) names.push_back(value->name);
-      copy.values.push_back(std::move(names));
+  size_t next = 0, end = 0;  // ids of partitions
+  do {
+    std::vector<PartitionLists> some;
+    {
+      base::ReaderLock lock(&index->mu_);
+      end = index->partition_by_id_.size();
+      size_t handled = 0;
+      for (; next < end && handled < Index::kHoldMax; ++next, ++handled) {
+        const Index::Partition* partition = index->partition_by_id_[next];
+        if (partition == nullptr) continue;
+        some.push_back({partition, partition->nodes, partition->tail});
+        handled += partition->nodes.blocks() + partition->tail.blocks();
+      }
+      index->NoteHold(handled);
     }
-    auto add = [&](Slot slot) {
-      const SlotRow& row = index->slots_.row(slot);
-      if (row.born.load(std::memory_order_acquire) > number) return;
-      bool dead = row.died.load(std::memory_order_acquire) <= number;
-      bool linked = row.linked.load(std::memory_order_acquire) != 0;
-      if (dead && !linked) return;
-      copy.members.push_back({slot, linked, dead});
-      unsaved_ += index->saved_[slot] ? 0 : 1;
-    };
-    for (Slot slot : partition->nodes) add(slot);
-    for (Slot slot : partition->tail) add(slot);
-    slots_ += copy.members.size();
-    partitions_.push_back(std::move(copy));
+    for (const PartitionLists& lists : some) Copy(lists);
+  } while (next < end);
+}
+
+void SnapshotWriter::Copy(const PartitionLists& lists) {
+  const Index::Partition& partition = *lists.partition;
+  PartitionCopy copy{.name = partition.name,
+                     .has_graph = partition.graph != nullptr,
+                     .entry = kNoSlot,
+                     .ef = static_cast<uint32_t>(partition.effort.ef()),
+                     .values = {},
+                     .members = {}};
+  if (copy.has_graph && !partition.graph->empty()) copy.entry = partition.graph->entry();
+  auto add = [&](Slot slot) {
+    const SlotRow& row = index_->slots_.row(slot);
+    if (row.born.load(std::memory_order_acquire) > number_) return;
+    bool dead = row.died.load(std::memory_order_acquire) <= number_;
+    bool linked = row.linked.load(std::memory_order_acquire) != 0;
+    if (dead && !linked) return;
+    copy.members.push_back({slot, linked, dead});
+    unsaved_ += index_->saved_[slot] ? 0 : 1;
+  };
+  lists.nodes.ForEach(0, add);
+  lists.tail.ForEach(0, add);
+  if (copy.members.empty()) return;
+  for (const Index::FilterValues& values : partition.filters) copy.values.push_back(CopyNames(values));
+  slots_ += copy.members.size();
+  partitions_.push_back(std::move(copy));
+}
+
+std::vector<std::string> SnapshotWriter::CopyNames(const Index::FilterValues& values) {
+  std::vector<std::string> names;
+  bool more = true;
+  while (more) {
+    base::ReaderLock lock(&index_->mu_);
+    size_t end = std::min(values.lists.size(), names.size() + Index::kHoldMax);
+    index_->NoteHold(end - names.size());
+    while (names.size() < end) names.push_back(values.lists[names.size()]->name);
+    more = end < values.lists.size();
   }
+  return names;
 }
 
 Status SnapshotWriter::WriteFloats(Which which, const Sink& sink) {
@@ -275,6 +305,7 @@ Status SnapshotReader::ReadPartition(uint32_t id, Decoder* decoder) {
     const IndexOptions& options = index_->options_;
     partition->graph =
         std::make_unique<Graph>(&index_->slots_, options.metric, &index_->kernels_, options.ef_construction);
+    ++index_->graphs_;
     index_->backlog_ += partition->tail.size();
     if (entry != kNoSlot) {
       if (entry >= used_.size() || !used_[entry]) return Damaged("its entry is no vector");
@@ -311,7 +342,7 @@ Status SnapshotReader::ReadMember(Index::Partition* partition, Decoder* decoder)
     HF_TRY(filters[i], decoder->Number<uint32_t>());
     auto& lists = partition->filters[i].lists;
     if (filters[i] > lists.size()) return Damaged("a filter value is unknown");
-    if (filters[i] != 0) lists[filters[i] - 1]->slots.push_back(slot);
+    if (filters[i] != 0) lists[filters[i] - 1]->slots.Append(slot);
   }
   HF_TRY(uint32_t level, decoder->Number<uint32_t>());
   if (level > 15) return Damaged("a level is too high");
@@ -321,13 +352,15 @@ Status SnapshotReader::ReadMember(Index::Partition* partition, Decoder* decoder)
   slots.SetLevel(slot, level);
   if (linked) HF_CHECK_OK(ReadLinks(slot, decoder));
   row.linked.store(linked ? 1 : 0, std::memory_order_relaxed);
-  (linked ? partition->nodes : partition->tail).push_back(slot);
+  (linked ? partition->nodes : partition->tail).Append(slot);
   row.died.store(dead ? 0 : kNever, std::memory_order_relaxed);
   if (dead) {
-    partition->dead.push_back(slot);
+    partition->dead.Append(slot);
     ++index_->dead_;
-  } else if (!index_->by_key_.emplace(row.info->key(), slot).second) {
+  } else if (!index_->by_key_.Of(row.info->key()).emplace(row.info->key(), slot).second) {
     return Damaged("a key comes twice");
+  } else {
+    ++index_->vectors_;
   }
   row.born.store(0, std::memory_order_release);
   return Ok{};

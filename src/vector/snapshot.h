@@ -54,8 +54,15 @@ class SnapshotWriter {
     std::vector<std::vector<std::string>> values;  // per filter attribute, in order of id
     std::vector<Member> members;
   };
+  struct PartitionLists {
+    const Index::Partition* partition;
+    SlotList nodes, tail;
+  };
   class Encoder;
 
+  void Copy(const PartitionLists& lists);
+  // In order of id.
+  std::vector<std::string> CopyNames(const Index::FilterValues& values);
   Status WritePartition(const PartitionCopy& partition, Encoder* encoder) const;
   void WriteMember(const Member& member, Encoder* encoder) const;
 
