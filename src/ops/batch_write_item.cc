@@ -74,6 +74,7 @@ Result<BatchWriteItemResponse> Perform(Context& context, const BatchWriteItemReq
   std::set<std::string> distinct;
   for (const auto& [name, writes] : request.request_items) {
     HF_TRY(TableRef ref, OpenForItems(context, name));
+    HF_CHECK_OK(CheckCollectionMetrics(context, request.return_item_collection_metrics, *ref.schema));
     for (const WriteRequest& write : writes) {
       HF_TRY(std::string item_key, BatchKey(*ref.schema, write));
       if (!distinct.insert(item_key).second) {
@@ -109,7 +110,7 @@ Result<BatchWriteItemResponse> Perform(Context& context, const BatchWriteItemReq
       usage.AddWrite(outcome);
       const Item& item = write.put_request ? write.put_request->item : write.delete_request->key;
       if (auto metrics =
-              CollectionMetrics(request.return_item_collection_metrics, context.engine, *ref.schema, item)) {
+              CollectionMetrics(context, request.return_item_collection_metrics, *ref.schema, item)) {
         if (!response.item_collection_metrics) response.item_collection_metrics.emplace();
         (*response.item_collection_metrics)[name].push_back(*std::move(metrics));
       }

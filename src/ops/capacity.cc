@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/limits.h"
 #include "engine/engine.h"
 #include "value/key_codec.h"
@@ -93,12 +94,28 @@ std::optional<ConsumedCapacity> TableUsage::Report(std::optional<ReturnConsumedC
   return report;
 }
 
-std::optional<ItemCollectionMetrics> CollectionMetrics(std::optional<ReturnItemCollectionMetrics> asked,
-                                                       engine::Engine* engine,
+namespace {
+
+bool WantsCollectionMetrics(std::optional<ReturnItemCollectionMetrics> asked,
+                            const engine::TableSchema& schema) {
+  return asked == ReturnItemCollectionMetrics::kSize && schema.has_local_indexes();
+}
+
+}  // namespace
+
+Status CheckCollectionMetrics(const Context& context, std::optional<ReturnItemCollectionMetrics> asked,
+                              const engine::TableSchema& schema) {
+  if (context.wait == storage::Wait::kMayBlock || !WantsCollectionMetrics(asked, schema)) return Ok{};
+  return Error(ErrorCode::kWouldBlock, "the size of an item collection is read from the disk");
+}
+
+std::optional<ItemCollectionMetrics> CollectionMetrics(const Context& context,
+                                                       std::optional<ReturnItemCollectionMetrics> asked,
                                                        const engine::TableSchema& schema,
                                                        const Item& key_or_item) {
-  if (!asked || *asked != ReturnItemCollectionMetrics::kSize || !schema.has_local_indexes())
-    return std::nullopt;
+  if (!WantsCollectionMetrics(asked, schema)) return std::nullopt;
+  HF_ASSERT(context.wait == storage::Wait::kMayBlock);
+  const engine::Engine* engine = context.engine;
   auto partition = value::MapView(key_or_item).Find(schema.partition.name);
   HF_ASSERT(partition.has_value());
   auto prefix_range = [](std::string prefix) {

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "holdfast/ops/common.h"
+#include "ops/context.h"
 
 namespace holdfast::ops {
 
@@ -52,9 +53,13 @@ class TableUsage {
   std::map<std::string, double> vector_bytes_;  // not units: no part of the total
 };
 
-// Empty unless asked for and the table has local secondary indexes.
-std::optional<ItemCollectionMetrics> CollectionMetrics(std::optional<ReturnItemCollectionMetrics> asked,
-                                                       engine::Engine* engine,
+// Sizes are read from index blocks, which may be on the disk: kWouldBlock where nobody may wait (I-15).
+// Called before anything is written.
+Status CheckCollectionMetrics(const Context& context, std::optional<ReturnItemCollectionMetrics> asked,
+                              const engine::TableSchema& schema);
+// Empty unless asked for and the table has local secondary indexes. Requires: CheckCollectionMetrics() was.
+std::optional<ItemCollectionMetrics> CollectionMetrics(const Context& context,
+                                                       std::optional<ReturnItemCollectionMetrics> asked,
                                                        const engine::TableSchema& schema,
                                                        const Item& key_or_item);
 

@@ -34,6 +34,7 @@ Result<std::optional<expression::Condition>> Validate(const DeleteItemRequest& r
 Result<DeleteItemResponse> Perform(Context& context, const DeleteItemRequest& request) {
   HF_TRY(auto condition, Validate(request));
   HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
+  HF_CHECK_OK(CheckCollectionMetrics(context, request.return_item_collection_metrics, *ref.schema));
   HF_TRY(std::string item_key, KeyFromParameter(*ref.schema, request.key));
   HF_CHECK_OK(CheckConditionPaths(*ref.schema, PointerTo(condition)));
 
@@ -46,7 +47,7 @@ Result<DeleteItemResponse> Perform(Context& context, const DeleteItemRequest& re
   usage.AddWrite(outcome);
   response.consumed_capacity = usage.Report(request.return_consumed_capacity);
   response.item_collection_metrics =
-      CollectionMetrics(request.return_item_collection_metrics, context.engine, *ref.schema, request.key);
+      CollectionMetrics(context, request.return_item_collection_metrics, *ref.schema, request.key);
   if (request.return_values == ReturnValue::kAllOld) response.attributes = std::move(outcome.old);
   return response;
 }

@@ -34,6 +34,7 @@ Result<std::optional<expression::Condition>> Validate(const PutItemRequest& requ
 Result<PutItemResponse> Perform(Context& context, const PutItemRequest& request) {
   HF_TRY(auto condition, Validate(request));
   HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
+  HF_CHECK_OK(CheckCollectionMetrics(context, request.return_item_collection_metrics, *ref.schema));
   HF_TRY(std::string item_key, KeyFromItem(*ref.schema, request.item));
   HF_CHECK_OK(CheckIndexKeys(*ref.schema, value::MapView(request.item), IndexKeyCheck::kPut));
   HF_CHECK_OK(CheckConditionPaths(*ref.schema, PointerTo(condition)));
@@ -47,7 +48,7 @@ Result<PutItemResponse> Perform(Context& context, const PutItemRequest& request)
   usage.AddWrite(outcome);
   response.consumed_capacity = usage.Report(request.return_consumed_capacity);
   response.item_collection_metrics =
-      CollectionMetrics(request.return_item_collection_metrics, context.engine, *ref.schema, request.item);
+      CollectionMetrics(context, request.return_item_collection_metrics, *ref.schema, request.item);
   if (request.return_values == ReturnValue::kAllOld) response.attributes = std::move(outcome.old);
   return response;
 }

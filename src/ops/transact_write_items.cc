@@ -305,8 +305,8 @@ TransactWriteItemsResponse Answer(Context& context, const TransactWriteItemsRequ
     auto [table, is_new] = usage.try_emplace(plan.ref.schema->name, plan.ref.table.get(), plan.ref.schema,
                                              TableUsage::Kind::kWrite);
     table->second.AddWrite(written.outcomes[i], /*table_factor=*/2);
-    if (auto metrics = CollectionMetrics(request.return_item_collection_metrics, context.engine,
-                                         *plan.ref.schema, plan.item != nullptr ? *plan.item : *plan.key)) {
+    if (auto metrics = CollectionMetrics(context, request.return_item_collection_metrics, *plan.ref.schema,
+                                         plan.item != nullptr ? *plan.item : *plan.key)) {
       if (!response.item_collection_metrics) response.item_collection_metrics.emplace();
       (*response.item_collection_metrics)[plan.ref.schema->name].push_back(*std::move(metrics));
     }
@@ -320,6 +320,8 @@ TransactWriteItemsResponse Answer(Context& context, const TransactWriteItemsRequ
 Result<TransactWriteItemsResponse> Perform(Context& context, const TransactWriteItemsRequest& request) {
   HF_TRY(std::vector<WritePlan> plans, Validate(request));
   HF_CHECK_OK(OpenTables(context, &plans));
+  for (const WritePlan& plan : plans)
+    HF_CHECK_OK(CheckCollectionMetrics(context, request.return_item_collection_metrics, *plan.ref.schema));
   std::vector<engine::WriteAction> actions;
   actions.reserve(plans.size());
   for (size_t i = 0; i < plans.size(); ++i) {

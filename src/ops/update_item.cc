@@ -72,6 +72,7 @@ std::optional<Item> ReturnedAttributes(ReturnValue asked, const ParsedUpdate& pa
 Result<UpdateItemResponse> Perform(Context& context, const UpdateItemRequest& request) {
   HF_TRY(ParsedUpdate parsed, Validate(request));
   HF_TRY(TableRef ref, OpenForItems(context, request.table_name));
+  HF_CHECK_OK(CheckCollectionMetrics(context, request.return_item_collection_metrics, *ref.schema));
   HF_TRY(std::string item_key, KeyFromParameter(*ref.schema, request.key));
   if (parsed.update) HF_CHECK_OK(CheckUpdatePaths(*ref.schema, *parsed.update));
   HF_CHECK_OK(CheckConditionPaths(*ref.schema, PointerTo(parsed.condition)));
@@ -86,7 +87,7 @@ Result<UpdateItemResponse> Perform(Context& context, const UpdateItemRequest& re
   usage.AddWrite(outcome);
   response.consumed_capacity = usage.Report(request.return_consumed_capacity);
   response.item_collection_metrics =
-      CollectionMetrics(request.return_item_collection_metrics, context.engine, *ref.schema, request.key);
+      CollectionMetrics(context, request.return_item_collection_metrics, *ref.schema, request.key);
   response.attributes =
       ReturnedAttributes(request.return_values.value_or(ReturnValue::kNone), parsed, std::move(outcome));
   return response;
