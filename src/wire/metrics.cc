@@ -96,6 +96,7 @@ std::string Metrics::Render(engine::Engine* engine) const {
   RenderRequests(&out);
   if (engine == nullptr) return out;
   RenderTables(engine, &out);
+  RenderBackfills(engine, &out);
   RenderVectors(engine, &out);
   RenderRecovery(engine, &out);
   RenderStorage(engine, &out);
@@ -210,6 +211,31 @@ void Metrics::RenderTables(engine::Engine* engine, std::string* out) {
     AppendSample("holdfast_model_warnings_total", Label("table", table->schema()->name),
                  static_cast<double>(table->guard->warnings()), out);
   }
+}
+
+// An index is CREATING, and TTL is ENABLING, until every item has been looked at.
+void Metrics::RenderBackfills(engine::Engine* engine, std::string* out) {
+  std::string expiries;
+  AppendType("holdfast_index_backfill_progress", "gauge",
+             "Indexes that are CREATING, and the share of the items that their backfill has passed, 0 to 1.",
+             out);
+  for (const engine::TablePtr& table : engine->catalog().All()) {
+    engine::SchemaPtr schema = table->schema();
+    for (const engine::IndexSchema& index : schema->indexes) {
+      if (index.status != IndexStatus::kCreating) continue;
+      AppendSample("holdfast_index_backfill_progress",
+                   Label("table", schema->name) + "," + Label("index", index.name),
+                   engine->BackfillProgress(index.id), out);
+    }
+    if (schema->ttl_status == TimeToLiveStatus::kEnabling) {
+      AppendSample("holdfast_ttl_backfill_progress", Label("table", schema->name),
+                   engine->BackfillProgress(schema->id), &expiries);
+    }
+  }
+  AppendType("holdfast_ttl_backfill_progress", "gauge",
+             "Tables whose TTL is ENABLING, and the share of the items that has been looked at, 0 to 1.",
+             out);
+  out->append(expiries);
 }
 
 void Metrics::RenderVectors(engine::Engine* engine, std::string* out) {

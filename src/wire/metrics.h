@@ -75,6 +75,7 @@ class Metrics {
   void RenderRequests(std::string* out) const;
   static void RenderTables(engine::Engine* engine, std::string* out);
   static void RenderRecovery(engine::Engine* engine, std::string* out);
+  static void RenderBackfills(engine::Engine* engine, std::string* out);
   static void RenderVectors(engine::Engine* engine, std::string* out);
   static void RenderStorage(engine::Engine* engine, std::string* out);
 

@@ -35,6 +35,7 @@ void Backfiller::Run(const Job& job) {
     // The cursor is saved: the next start of the store tries again.
     HF_LOG(engine_->log(), kError, "backfill failed", {"table", job.table->schema()->name},
            {"error", filled.error().ToString()});
+    return;
   }
   base::MutexLock lock(&mu_);
   progress_.erase(job.target);
