@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <semaphore>
 #include <thread>
 
 #include "base/limits.h"
@@ -307,6 +308,54 @@ TEST_P(EngineTest, WhatHasExpiredIsSweptAndTold) {
   EXPECT_EQ(swept, 3);
   ASSERT_TRUE(SetTtl(table, TimeToLiveStatus::kDisabled));
   ExpectSound(3, 0, 0);
+}
+
+// The sweep reads which items have expired, and deletes them later: one whose expiry is moved in between must
+// survive. Here it is moved by a write that has the item's key while the sweep, which has looked already,
+// waits for it.
+TEST_P(EngineTest, DB_L_03_AnItemWhoseExpiryMovesAfterTheSweepHasLookedStays) {
+  TablePtr table = CreateTable("t");
+  ASSERT_TRUE(SetTtl(table, TimeToLiveStatus::kEnabling));
+  engine_->WaitForBackfills();
+  int64_t now = clock_.NowSeconds();
+  constexpr int kOthers = 40;
+  Put(table, {{"pk", "moved"}, {"expires", now - 10}});
+  for (int i = 0; i < kOthers; ++i) Put(table, {{"pk", std::to_string(i)}, {"expires", now - 10}});
+
+  std::binary_semaphore held{0}, let_go{0};
+  std::thread writer([&] {
+    WriteOptions options;
+    options.under_lock = [&](const std::vector<WriteOutcome>* outcomes, WriteOptions::Extras*) -> Status {
+      if (outcomes != nullptr) return Ok{};
+      held.release();
+      let_go.acquire();
+      return Ok{};
+    };
+    Store later(Item{{"pk", "moved"}, {"expires", now + 1000}});
+    EXPECT_TRUE(engine_->writer().Write({{table.get(), KeyOf(table, "moved"), &later}}, options));
+  });
+  held.acquire();
+  std::thread sweep([&] { EXPECT_TRUE(engine_->RunHousekeeping()); });
+  // It has looked when it has the key of another item: it takes all of them in one order, and waits for ours.
+  Store nothing(std::nullopt, Item{{"pk", "none"}});  // fails its condition
+  auto is_locked = [&](int i) {
+    auto probe = engine_->writer().Write({{table.get(), KeyOf(table, std::to_string(i)), &nothing}},
+                                         {.wait = storage::Wait::kNever});
+    return !probe && probe.error().code() == ErrorCode::kWouldBlock;
+  };
+  auto deadline = Now() + 20s;
+  bool has_looked = false;
+  while (!has_looked && Now() < deadline) {
+    for (int i = 0; i < kOthers && !has_looked; ++i) has_looked = is_locked(i);
+  }
+  EXPECT_TRUE(has_looked);
+  let_go.release();
+  writer.join();
+  sweep.join();
+  ASSERT_TRUE(engine_->committer().WaitDurable());
+  EXPECT_EQ(Get(table, "moved"), (Item{{"pk", "moved"}, {"expires", now + 1000}}));
+  EXPECT_EQ(engine_->expired_items(), static_cast<uint64_t>(kOthers));
+  ExpectSound(1, 0, 1);
 }
 
 TEST_P(EngineTest, AWatchTellsEveryChangeOnceInOrder) {
@@ -740,7 +789,7 @@ TEST_P(EngineOnDisk, AStoreOfManyTablesIsReadRightAfterARestart) {
     ASSERT_TRUE(engine_->writer().Write(actions, {}));
   }
   ASSERT_TRUE(engine_->committer().WaitDurable());
-  ASSERT_TRUE(engine_->kv().Compact());
+  ASSERT_TRUE(engine_->Compact());
   table.reset();
   Open();
   int tables = 0;
