@@ -156,6 +156,12 @@ Status CheckServeConfig(const ServeConfig& config) {
         " without authentication: anyone who can reach it could read and change everything. Use --auth sigv4 "
         "--credentials FILE, or --insecure if the network is yours alone");
   }
+  if (!IsLoopbackAddress(config.http.address) && config.http.tls_certificate.empty() && !config.insecure) {
+    return bad("refusing to listen on " + config.http.address +
+               " with plain HTTP: anyone on the way could read items and tokens. Use --tls-cert FILE "
+               "--tls-key FILE, or "
+               "--insecure if the network is yours alone or a proxy speaks TLS for this server");
+  }
   return Ok{};
 }
 

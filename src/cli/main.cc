@@ -108,7 +108,7 @@ void AddServeOptions(CLI::App* serve, ServeConfig* config, bool* in_memory, std:
   AddTokenFlags(serve, &config->tokens);
   AddAgentFlags(serve, &config->agents);
   AddAlarmFlags(serve, &config->alarms);
-  serve->add_flag("--insecure", config->insecure, "Listen beyond loopback without authentication");
+  serve->add_flag("--insecure", config->insecure, "Listen beyond loopback without authentication or TLS");
   serve->add_option("--tls-cert", config->http.tls_certificate, "Certificate chain (PEM): serve HTTPS");
   serve->add_option("--tls-key", config->http.tls_key, "Its private key (PEM)");
   serve->add_flag(
