@@ -9,6 +9,7 @@
 #include "apps/apps.h"
 #include "base/clock.h"
 #include "json/plain.h"
+#include "model/command.h"
 #include "model/load.h"
 #include "model/model.h"
 #include "model/refusal.h"
