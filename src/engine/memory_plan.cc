@@ -8,8 +8,9 @@ namespace {
 
 // Larger ones would not fill: the log is cut at 32 MiB, so that a start after a crash stays short.
 constexpr size_t kWriteBufferMax = 16 << 20;
-// The largest request there is (a body of 16 MiB) with its answer.
-constexpr size_t kRequestsMin = 32 << 20;
+// Half of it is for requests that are being received (wire/http_server.h), of which the largest has a body of
+// 16 MiB.
+constexpr size_t kRequestsMin = 48 << 20;
 constexpr size_t kRequestsMax = 512 << 20;
 
 }  // namespace
