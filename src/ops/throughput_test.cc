@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "ops/operations.h"
+#include "storage/fault/page_cache.h"
 
 namespace holdfast::ops {
 namespace {
@@ -560,6 +561,7 @@ TEST_F(ThroughputTest, ABatchThatIsRunAgainCountsOnce) {
   ASSERT_TRUE(Put("Cold", Sized("a", 390)).has_value());
   engine_.reset();
   engine_ = *engine::Engine::Open(options);
+  storage::DropCachedPages(directory.string());
   Of("Apart").reads.Charge(1000);
   BatchGetItemRequest batch;
   batch.request_items["Apart"].keys = {Item{{"p", "a"}}};

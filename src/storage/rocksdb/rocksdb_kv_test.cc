@@ -1,7 +1,6 @@
 // What this store must keep to although the packaged RocksDB does not: docs/rocksdb.md lists its faults.
 #include "storage/rocksdb/rocksdb_kv.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <unistd.h>
@@ -15,8 +14,8 @@
 #include <thread>
 
 #include "base/crc32c.h"
-#include "base/file.h"
 #include "storage/fault/fault_file_system.h"
+#include "storage/fault/page_cache.h"
 #include "storage/rocksdb/log_files.h"
 #include "storage/rocksdb/rocksdb_options.h"
 #include "storage/rocksdb/stall_watch.h"
@@ -90,14 +89,7 @@ class RocksDbKvTest : public testing::Test {
     }
   }
 
-  // Takes every table out of the operating system's memory. Tables are synced, so that nothing keeps them.
-  void DropPages() const {
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
-      if (entry.path().extension() != ".sst") continue;
-      base::FileDescriptor file(::open(entry.path().c_str(), O_RDONLY | O_CLOEXEC));
-      ASSERT_EQ(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
-    }
-  }
+  void DropPages() const { DropCachedPages(directory_); }
   static constexpr int kKeys = 30'000;
   static inline int made_ = 0;
   std::string directory_;
