@@ -142,6 +142,9 @@ class KvReader {
   virtual MemoryStats memory() const { return {}; }
   // What the cache of blocks read from disk may take from now on; it gives back at once what is more.
   virtual void LimitCache([[maybe_unused]] size_t bytes) {}
+  // The process is about to end, so that closing should be quick: background work ends, writes that wait for
+  // it are refused, and the cache's memory is left to the system.
+  virtual void PrepareToClose() {}
   // A copy of the newest state that can be opened as a store, in a directory that does not exist yet.
   virtual Status Checkpoint(const std::string& directory) = 0;
   // Files beside the store. Null for kVectors where nothing outlives the process.

@@ -1,5 +1,6 @@
 #include "storage/rocksdb/rocksdb_kv.h"
 
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
@@ -314,6 +315,11 @@ class RocksDbKv final : public Kv {
     // (docs/rocksdb.md, 6).
     HF_CHECK_OK(Sync());
     return vault_ == nullptr ? Ok{} : vault_->MarkCopy(directory);
+  }
+
+  void PrepareToClose() override {
+    rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/false);
+    memory_.cache->DisownData();
   }
 
   Files* files(FileKind kind) override {

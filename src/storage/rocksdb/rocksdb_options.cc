@@ -73,10 +73,9 @@ rocksdb::ColumnFamilyOptions MakeSpaceOptions(Space space, const RocksDbOptions&
   options.arena_block_size = bulky ? 256 << 10 : 32 << 10;
   options.level_compaction_dynamic_level_bytes = true;
   options.target_file_size_base = asked.table_bytes;
-  // What is flushed is merged with all of the first level below, since keys are random, and is small beside
-  // it where it compresses well: half of RocksDB's usual size takes two fifths off the work of loading. Fewer
-  // but larger merges (a trigger of 8) would take off a little more, and cost each read a filter for each
-  // table that waits.
+  // A flushed table is merged with all of the first level, since keys are random. A smaller first level makes
+  // that cheaper. Fewer but larger merges (a trigger of 8) would take off a little more, but cost each read
+  // a filter for each table that waits.
   options.level0_file_num_compaction_trigger = 4;
   options.max_bytes_for_level_base = 64 << 20;
   // A compaction of the deepest levels is as long as it is large, and a flush may wait for its end.
