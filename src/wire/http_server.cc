@@ -67,6 +67,7 @@ constexpr size_t kReservedDescriptors = 4096;
 constexpr int64_t kComplainMicros = 10'000'000;
 // What each of the two budgets has at least: the largest request, or the largest answer, and some beside it.
 constexpr size_t kBudgetBytesMin = 24 << 20;
+constexpr size_t kSmallBytesMax = 512 << 10;
 
 std::string_view StatusText(int status) {
   switch (status) {
@@ -111,7 +112,10 @@ class Budget {
     used_.fetch_add(now - *charged, std::memory_order_relaxed);  // wraps around where it shrinks
     *charged = now;
   }
-  bool HasRoomFor(size_t bytes) const { return used() + bytes <= max; }
+  // Those who need much leave the last eighth to those who need little.
+  bool HasRoomFor(size_t bytes) const {
+    return used() + bytes + (bytes > kSmallBytesMax ? max / 8 : 0) <= max;
+  }
   size_t used() const { return used_.load(std::memory_order_relaxed); }
   size_t max = 0;
 
