@@ -111,15 +111,22 @@ struct PageRequest {
   std::string cursor;            // of the page before
 };
 
+struct AnswerPart;
+
 struct Answer {
   std::vector<Record> records;
   // Of searches: how similar each record is, in the same order.
   std::vector<double> similarities;
   // Empty at the end.
   std::string cursor;
-  // Of bundles: each part under its name.
-  std::vector<std::pair<std::string, Answer>> parts;
+  // The parts of a bundle.
+  std::vector<AnswerPart> parts;
   std::vector<ModelWarning> warnings;
+};
+
+struct AnswerPart {
+  std::string name;
+  Answer answer;
 };
 
 // --- commands ---

@@ -755,7 +755,7 @@ Result<Answer> Asking::Run(const PageRequest& page) {
     auto got = runtime_.Ask(caller_, id, KnownTo(*runtime_.model().FindPattern(id)), {});
     // A part that is not there leaves its place empty.
     if (!got && RefusalName(got.error()) != "NotFound") return got.error();
-    answer.parts.emplace_back(name, got ? *std::move(got) : Answer());
+    answer.parts.push_back({name, got ? *std::move(got) : Answer()});
   }
   if (case_->steps.empty()) return answer;
   const Step& first = case_->steps[0];

@@ -147,9 +147,9 @@ void AppendAnswer(const Answer& answer, std::string* out) {
     out->append(",\"parts\":{");
     for (const auto& part : answer.parts) {
       if (&part != answer.parts.data()) out->push_back(',');
-      json::AppendString(part.first, out);
+      json::AppendString(part.name, out);
       out->push_back(':');
-      AppendAnswer(part.second, out);
+      AppendAnswer(part.answer, out);
       out->push_back('}');
     }
     out->push_back('}');
