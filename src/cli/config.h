@@ -32,8 +32,8 @@ struct ServeConfig {
   engine::MemoryPlan memory;             // made from it
   int worker_threads = 4;
   bool compact_at_start = false;
-  // Of write buffers and table files, so that a small store has as many as a large one: for tests. 0: what
-  // is best.
+  // For tests: the size of write buffers and table files, so that a small store has as many as a large one.
+  // 0: the memory plan's write buffers, and the storage's own tables.
   size_t file_bytes = 0;
   bool insecure = false;
   bool dev = false;  // /_holdfast/: clock, sweep, reset, snapshots

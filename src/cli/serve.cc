@@ -135,11 +135,11 @@ Result<Data> OpenData(const ServeConfig& config, const std::vector<ModelPtr>& mo
   engine::EngineOptions options;
   options.options = config.store;
   options.options.cache_bytes = config.memory.CacheFor({});
-  options.write_buffer_bytes = config.memory.write_buffer_bytes;
+  options.table_bytes = config.file_bytes;
+  options.write_buffer_bytes = config.file_bytes != 0 ? config.file_bytes : config.memory.write_buffer_bytes;
   options.clock = clock;
   options.log = &log;
   options.load_behind = true;  // /ready says what is missing
-  options.write_buffer_bytes = options.table_bytes = config.file_bytes;
   for (const ModelPtr& model : models) HF_CHECK_OK(model::AddGuards(model, &log, &options.guards));
   HF_TRY(data.engine, engine::Engine::Open(options));
   if (config.compact_at_start) HF_CHECK_OK(data.engine->Compact());

@@ -49,6 +49,16 @@ def test_a_server_that_writes_and_reads_more_than_its_memory_keeps_to_it(tmp_pat
     assert figures["holdfast_memory_exceeded"] == 0
 
 
+def test_write_buffers_have_their_share_of_a_small_budget(tmp_path):
+    """A thirty-second of the budget for each large space; the default of 16 MiB each would be half of it."""
+    server = Server(tmp_path / "data", "--memory", "128M", "--log-level", "error", "--models", "none")
+    server.stop()
+    newest = max((tmp_path / "data").rglob("OPTIONS-*"), key=lambda path: path.name)
+    sizes = [int(line.split("=")[1]) for line in newest.read_text().splitlines() if "write_buffer_size=" in line
+             and "db_write_buffer_size" not in line]
+    assert max(sizes) == 4 * MIB, sizes
+
+
 def test_the_environment_gives_the_budget_too(tmp_path, monkeypatch):
     monkeypatch.setenv("HOLDFAST_MEMORY", "2G")
     server = Server(tmp_path / "data", "--log-level", "error", "--models", "none")
