@@ -140,7 +140,7 @@ SEARCH_P95_MS_MAX, SEARCH_VOLUMES, SEARCH_RECALL_MIN, VECTOR_BYTES_MAX = 10, (1_
 
 
 class Floors:
-    """Figures, each with the floor that it is held to. Whoever measures ends with `sys.exit(floors.missed())`."""
+    """Figures and their floors. A benchmark ends with `sys.exit(floors.missed())`."""
 
     def __init__(self):
         self.lines, self.misses = [], []

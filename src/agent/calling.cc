@@ -74,7 +74,7 @@ Task<Status> Core::DriveAll(SessionPtr session) {
     if (!IsWanted(effect)) continue;
     if (!effect.sound) {
       NoteMalformed(MalformedRow(SessionPartition(session->key), RowReader(row).Text("sk"),
-                                 "it is no effect that could be carried out"));
+                                 "the stored effect is not valid"));
       continue;
     }
     wanted = true;

@@ -298,7 +298,8 @@ Task<Status> Core::LoadDue(int64_t from, int64_t to) {
             ShardOf(entry.session) == shard)
           due_.insert(std::move(entry));
         else
-          NoteMalformed(MalformedRow(DuePartition(shard, bucket), key, "it is no entry of a timer"));
+          NoteMalformed(MalformedRow(DuePartition(shard, bucket), key,
+                                     "its key does not name a timer that is due there"));
       }
     }
   }

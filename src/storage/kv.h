@@ -119,7 +119,7 @@ struct MemoryStats {
   size_t write_buffer_bytes = 0;
 };
 
-// The part of a Kv that changes nothing. An open engine hands out only this; it writes through
+// The part of a Kv that changes no data. An open engine hands out only this; it writes through
 // engine::Commit.
 class KvReader {
  public:

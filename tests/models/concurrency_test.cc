@@ -101,7 +101,8 @@ TEST_F(IngestionTest, OfOnePolicyHappenOneAfterAnother) {
     PageRequest page;
     page.limit = 1000;
     do {
-      Answer answer = Must(app_->List(Caller::Administrator(), "PolicyChunk", Item{{"policy_id", id_}}, page));
+      Answer answer =
+          Must(app_->List(Caller::Administrator(), "PolicyChunk", Item{{"policy_id", id_}}, page));
       for (const Record& record : answer.records) {
         Item chunk = record.Fields();
         if (chunk.Get("generation") != active) continue;
@@ -111,8 +112,8 @@ TEST_F(IngestionTest, OfOnePolicyHappenOneAfterAnother) {
       page.cursor = answer.cursor;
     } while (!page.cursor.empty());
     EXPECT_EQ(chunks, kChunks);
-    Answer found =
-        Must(app_->Ask(Caller::Administrator(), "TRIP-A-01", Item{{"text", winner + ", part 7"}, {"threshold", 0}}, {}));
+    Answer found = Must(app_->Ask(Caller::Administrator(), "TRIP-A-01",
+                                  Item{{"text", winner + ", part 7"}, {"threshold", 0}}, {}));
     EXPECT_FALSE(found.records.empty());
     for (const Record& record : found.records) EXPECT_EQ(WriterOf(record.Fields()), winner);
   }

@@ -156,7 +156,8 @@ TEST_P(MalformedItemsOfCommands, AreAnsweredOrRefused) {
     for (const auto& command : app.model().commands) {
       const YAML::Node cases = world.cases["commands"][command->name];
       if (!Reads(*command, entity) || !cases || cases.size() == 0) continue;
-      ExpectAnswer(app.Run(Caller::Administrator(), command->name, ItemOf(cases[0]["input"]), {}), command->name);
+      ExpectAnswer(app.Run(Caller::Administrator(), command->name, ItemOf(cases[0]["input"]), {}),
+                   command->name);
     }
   });
 }

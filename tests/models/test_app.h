@@ -195,7 +195,6 @@ class TestApp {
       default: return "any-" + attribute.name;
     }
   }
-
 };
 
 }  // namespace holdfast::testing

@@ -299,11 +299,10 @@ class ModelRoutes {
     if (SearchOf(pattern) != nullptr) text += ", \"similarities\"?";
     if (IsBundle(pattern)) text += ", \"parts\"?";
     Last().replies.push_back({200, text + "}", Answer(pattern)});
-    Last().errors =
-        Errors({"InvalidCursor", "NotFound"})
-            .AddIf(!pattern.sort.empty(), "ResultTooLarge")
-            .AddIf(SearchOf(pattern) != nullptr, "NotConfigured")
-            .Take();
+    Last().errors = Errors({"InvalidCursor", "NotFound"})
+                        .AddIf(!pattern.sort.empty(), "ResultTooLarge")
+                        .AddIf(SearchOf(pattern) != nullptr, "NotConfigured")
+                        .Take();
   }
 
   static bool IsBundle(const Pattern& pattern) {

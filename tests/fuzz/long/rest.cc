@@ -21,8 +21,8 @@ class Asked final : public wire::Exchange {
     size_t size = text_.size();
     text_.resize(size + wire::kBodyPaddingBytes);
     size_t consumed = 0;
-    complete_ = parser_.Parse(std::span(text_.data(), size), &consumed) ==
-                wire::HttpParser::Outcome::kRequest;
+    complete_ =
+        parser_.Parse(std::span(text_.data(), size), &consumed) == wire::HttpParser::Outcome::kRequest;
   }
   bool complete() const { return complete_; }
   const wire::HttpRequest& request() const override { return parser_.request(); }
@@ -65,8 +65,10 @@ FUZZ(bytes) {
   static Server server;
   std::string_view body = bytes;
   std::string text(TakeLine(&body));
-  text += " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer t\r\nContent-Type: application/json\r\nContent-Length: " +
-          std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+  text +=
+      " HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer t\r\nContent-Type: "
+      "application/json\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
   Asked asked(std::move(text));
   if (!asked.complete() || !server.rest->Owns(asked.request())) return;
   if (server.rest->Handle(&asked) == wire::HttpHandler::Handled::kPending) asked.Wait();
