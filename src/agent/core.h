@@ -275,7 +275,7 @@ class Core final : public Runtime {
   };
   std::string QueueOf(std::string_view session) const;
   bool IsServed(const Session& session) const;
-  // Somebody serves the agent from now on; true for the first.
+  // Notes that a worker serves the agent. Returns whether it is the first.
   bool Serve(const std::string& agent);
   void Refill(const std::string& agent);
   // Sees to it that somebody works on the session, if there is something to do.

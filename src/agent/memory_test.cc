@@ -71,8 +71,8 @@ TEST_F(MemoryTest, SessionsInMemoryAreBoundedInNumber) {
   for (const auto& [session, events] : WorkOff(1'000, done)) EXPECT_EQ(events, 2) << session;
 }
 
-// Whoever repeats a claim whose answer was lost gets the same work. Nobody else does: not for other agents,
-// and not in another's name.
+// A worker that repeats a claim whose answer was lost gets the same work. A claim for other agents, or by
+// another subject, does not.
 TEST_F(MemoryTest, AClaimIsRepeatedForItsAgentsAndItsSubjectAlone) {
   ASSERT_TRUE(Say("ann:guide:t1", "hi"));
   ClaimRequest claim{

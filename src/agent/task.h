@@ -44,7 +44,7 @@ class [[nodiscard]] Task {
     };
     Final final_suspend() noexcept { return {}; }
     void return_value(T result) { value.emplace(std::move(result)); }
-    // Whoever awaits it gets an error, as from any step that failed.
+    // The awaiting coroutine gets an error, as from any step that failed.
     void unhandled_exception() noexcept {
       value.emplace(base::ContainedException(base::FallbackLog(), "agent runtime"));
     }

@@ -142,8 +142,8 @@ void Core::DropUnused() {
   }
 }
 
-// Those that were used last stay. What a timer of an evicted one is for is done on the session as it is
-// loaded again.
+// Evicts the least recently used half. A timer of an evicted session acts on the session that is loaded
+// again.
 void Core::MakeRoom() {
   if (sessions_.size() < make_room_at_) return;
   std::vector<int64_t> used;

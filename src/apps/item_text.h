@@ -1,5 +1,5 @@
-// Stored items as applications read them. Whoever may write a table stores any type under any name: what is
-// missing or of another type reads as empty.
+// Stored items as applications read them. A writer of the table may store any type under any name: an
+// attribute that is missing or of another type reads as empty.
 #pragma once
 
 #include <string>
@@ -27,8 +27,7 @@ inline std::string NameOf(const Record& record) {
   return name;
 }
 
-// Somebody who works through many stored items passes over one that is malformed, and says so: the others
-// must not wait for it.
+// A job over many stored items skips a malformed one and warns of it, so that the others are still done.
 inline ModelWarning PassedOver(const Record& record, std::string_view why) {
   return {NameOf(record), "the stored item is malformed and was passed over: " + std::string(why)};
 }

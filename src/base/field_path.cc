@@ -22,7 +22,7 @@ void Violations::Add(Violation violation) {
   bool alone = violation.alone;
   list.push_back(std::move(violation));
   if (CountOf(alone) <= limits::kViolationsReportedMax) return;
-  // Of those at one place the one that came last.
+  // The latest of the faults at one place.
   auto last = list.end();
   for (auto it = list.begin(); it != list.end(); ++it) {
     if (it->alone == alone && (last == list.end() || !(it->order < last->order))) last = it;

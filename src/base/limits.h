@@ -84,7 +84,7 @@ inline constexpr size_t kRequestWorkBytesMax = 1024 * 1024 * 1024;
 inline constexpr size_t kInlineBodyBytesMax = 1024 * 1024;
 // Over REST: of one entity or one command. Transactions may be as large as requests to tables.
 inline constexpr size_t kEntityBodyBytesMax = 1024 * 1024;
-// Of one plain JSON document: memory for each costs far more than its byte or two of text.
+// Values in one plain JSON document: each takes far more memory than its byte or two of text.
 inline constexpr size_t kPlainValuesMax = 1024 * 1024;
 // Buffers that a thread keeps for its next request.
 inline constexpr size_t kKeptBytesMax = 1024 * 1024;

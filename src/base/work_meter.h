@@ -8,8 +8,8 @@
 //   if (!condition.Holds(item, &work)) …;
 //   HF_CHECK_OK(work.Check());   // only now does the answer mean something
 //
-// Whoever works spends before it looks and stops when exhausted(), with whatever answer; whoever called it
-// asks Check(). Not thread-safe: a request is worked on by one thread at a time.
+// An evaluator spends before it looks, and stops with any answer once exhausted(); its caller then asks
+// Check(). Not thread-safe: a request is worked on by one thread at a time.
 #pragma once
 
 #include <cstddef>

@@ -347,7 +347,7 @@ class Server {
     protocol_->SetReady(false);
     agents_->Drain();
     server_->Drain(config_.drain_seconds * 1000);
-    // Whoever still waits for a compaction to make room has had the time to drain.
+    // Writes that still wait for a compaction have had their time to drain.
     if (engine() != nullptr) engine()->kv().PrepareToClose();
     surface_.chores.reset();
     surface_.sockets->LeavePool();

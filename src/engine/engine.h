@@ -117,7 +117,7 @@ class Engine {
   Backups& backups() { return *backups_; }
   Restorer& restorer() { return *restorer_; }
   Recovery& recovery() { return *recovery_; }
-  // Whoever writes does so through a Commit.
+  // For reading only: every write goes through a Commit (I-29).
   storage::KvReader& kv() const { return *kv_; }
   const base::Clock& clock() const { return *clock_; }
   base::Random& random() { return random_; }

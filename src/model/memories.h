@@ -3,11 +3,10 @@
 //
 // A map is filled by its source, a scan, when it is first asked, and follows the table from before that scan
 // on, so that nothing is missed that is written meanwhile. How:
-//   - Where the store tells of each change before the write is answered (a database in this process), from
-//   its
-//     change log: every write is seen, whoever made it, and every removal by TTL. The changes that are there
-//     are taken in before each answer. A thread takes them in once a second besides, since the log keeps them
-//     until then, and forgets a map that nobody has asked for ten minutes.
+//   - Where the store tells of each change before it answers the write (a database in this process), from its
+//     change log: all writes are seen, raw ones and removals by TTL too. Pending changes are applied before
+//     each answer. A thread applies them once a second besides, since the log keeps them until then, and
+//     forgets a map that was not asked for ten minutes.
 //   - Elsewhere from the writes that pass through this process (Note); what others write is seen when the map
 //     is filled anew, after a minute.
 //

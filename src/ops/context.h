@@ -12,8 +12,8 @@ struct Context {
   // With kNever the operation answers kWouldBlock instead of waiting, having changed nothing, and is run
   // again with kMayBlock elsewhere.
   storage::Wait wait = storage::Wait::kMayBlock;
-  // What the request has cost so far. Whoever evaluates an expression spends here, and asks it before it
-  // answers.
+  // What the request has cost so far. Code that evaluates an expression spends here, and calls Check()
+  // before it answers.
   base::WorkMeter work{wait == storage::Wait::kNever ? base::WorkMeter::Bound::kInline
                                                      : base::WorkMeter::Bound::kRequest};
   // The constraints of the field list were checked already, because permissions come after them.

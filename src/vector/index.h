@@ -19,8 +19,8 @@
 // Partitions are apart: each has its own tail, graph and filter lists, and costs the others nothing. One that
 // has no vectors any more is forgotten.
 //
-// Whoever writes waits for the index's lock, on an I/O thread: nobody holds it for longer than it takes to
-// touch kHoldMax things, however many vectors there are (stats().hold_max).
+// A write waits for the index's lock on an I/O thread. No holder touches more than kHoldMax things at a
+// time, however many vectors there are (stats().hold_max).
 //
 // Thread safety: Put, Remove, Search and the figures from any thread; two calls for one key must be ordered
 // by the caller, numbers ascending. Tend and the snapshot calls from one thread at a time.

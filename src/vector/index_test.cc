@@ -706,8 +706,8 @@ TEST(Index, SearchesDuringWritesFindWhatStays) {
   for (std::thread& reader : readers) reader.join();
 }
 
-// Whoever stops a program does not wait for a graph: growth and consolidation end where they are, and what is
-// there can still be searched, and written down.
+// Stopping a program must not wait for a graph: growth and consolidation end where they are, and the index
+// can still be searched and saved.
 TEST(VectorIndex, StopsTendingWhereItIsAndStaysSound) {
   Fixture fixture({.graph_min = 100});
   auto put = [&](size_t from, size_t to) {

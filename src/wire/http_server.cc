@@ -102,8 +102,8 @@ void Free(std::string* text) {
 
 class Loop;
 
-// Memory of one kind, counted over all connections. Those who look ask before they take: what is taken by
-// several at once may go beyond it by an answer each.
+// Memory of one kind, counted over all connections. HasRoomFor() reserves nothing, so threads that ask at
+// the same moment may exceed the budget by one answer each.
 class Budget {
  public:
   // Makes `*charged` the `now` of one holder.
@@ -112,7 +112,7 @@ class Budget {
     used_.fetch_add(now - *charged, std::memory_order_relaxed);  // wraps around where it shrinks
     *charged = now;
   }
-  // Those who need much leave the last eighth to those who need little.
+  // The last eighth is left to small requests.
   bool HasRoomFor(size_t bytes) const {
     return used() + bytes + (bytes > kSmallBytesMax ? max / 8 : 0) <= max;
   }
@@ -966,8 +966,8 @@ void Loop::Accept() {
   }
 }
 
-// The kernel wakes us for as long as somebody waits in the queue. Whoever cannot be let in is told to go,
-// with the descriptor that is kept for that; where even that fails nobody is listened to until the next tick.
+// The kernel wakes this loop for as long as a client waits in the queue. The spare descriptor serves to
+// accept and refuse that client; where even that fails, listening pauses until the next tick.
 void Loop::AcceptWithoutDescriptors() {
   int why = errno;
   if (int64_t now = base::SteadyMicros(); now >= complain_micros_) {

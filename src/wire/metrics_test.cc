@@ -111,8 +111,8 @@ class BackfillTest : public testing::Test {
   std::string last_key_;
 };
 
-// Whoever adds an index to a large table wants to know how long it takes, and a Query of it meanwhile would
-// answer with less than there is.
+// The progress of adding an index to a large table must be visible, and a Query of the unfinished index would
+// miss items.
 TEST_F(BackfillTest, DB_G_03_ABackfillShowsItsProgressAndItsIndexRefusesQueries) {
   Metrics metrics({});
   const std::string sample = "\nholdfast_index_backfill_progress{table=\"tab\",index=\"by_g\"} ";

@@ -235,8 +235,8 @@ TEST_F(BrokenDisk, FullDiskLosesNothingAndRecoversWithSpace) {
   EXPECT_TRUE(report->faults.empty());
 }
 
-// Whoever is answered before the sync is promised that a crash of the process takes nothing. The log
-// swallowed the failure and writes were acknowledged for up to a second that were nowhere but in memory.
+// An answer before the sync promises that a crash of the process takes nothing. The log swallowed the
+// failure, and for up to a second acknowledged writes were in memory alone.
 TEST_F(BrokenDisk, AFullDiskRefusesWritesAtOnceWhereSyncsAreRare) {
   durability_ = Durability::kInterval;
   Open();

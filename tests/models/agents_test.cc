@@ -251,7 +251,7 @@ TEST_F(HoldsTest, TheSweepFindsWhatACrashLeftOut) {
   ASSERT_TRUE(Comes([&] { return IsDone(overdue) && IsPlanned(); }));
   EXPECT_FALSE(IsDone(waiting));
   world_.Advance(20 * kMinute);
-  // Whoever meets another's write tries again after a pause, by this clock.
+  // A release that meets another write tries again after a pause by this clock.
   EXPECT_TRUE(Comes([&] {
     world_.Advance(10);
     return IsDone(waiting);

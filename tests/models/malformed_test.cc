@@ -1,4 +1,4 @@
-// Whoever may write a table may store anything in it. Every item of the shipped models is stored with each of
+// A writer of a table may store anything in it. Every item of the shipped models is stored with each of
 // its attributes missing, and replaced by each type there is; everything that reads such an item must give an
 // answer or a refusal. An exception would end a server, at each start again while the item is there.
 //

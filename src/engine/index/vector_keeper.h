@@ -42,7 +42,7 @@ class VectorKeeper {
   void Start();
   // Returns when every index was tried once, with the first failure. What failed is tried again.
   Status WaitLoaded();
-  // Those that are not back yet: "vector index byText of table Notes".
+  // The indexes that are still loading, as "vector index byText of table Notes".
   std::vector<std::string> Loading() const;
   // To be called when a table gets vector indexes: without any, the thread seldom looks.
   void Wake();

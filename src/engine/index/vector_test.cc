@@ -443,7 +443,7 @@ TEST_F(VectorTest, WritesMeetAnIndexThatIsMadeAgain) {
   ExpectSound();
 }
 
-// Whoever stops a store that has just been started does not wait for its vectors: what was loaded goes.
+// Stopping a store that is still loading must not wait for its vectors: the load is abandoned.
 TEST_F(VectorTest, AStopDuringALoadLeavesASoundStore) {
   Create({Index("plain", false)});
   Churn(400);
